@@ -1,0 +1,1 @@
+"""Judge and tell: verdicts, pull-request comments, email."""

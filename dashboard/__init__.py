@@ -1,0 +1,1 @@
+"""Show: the Streamlit pages, read only."""
