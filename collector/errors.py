@@ -1,7 +1,23 @@
 """What can go wrong while measuring.
 
     CollectorError
-    └── SuiteError    (collector.suite) a suite or one of its benchmarks cannot be measured
+    ├── SuiteError              (collector.suite) a suite or one of its benchmarks cannot be measured
+    ├── MachineError            the machine cannot measure as asked
+    │   ├── GpuNotFoundError    no such GPU
+    │   ├── TelemetryError      NVML is not there
+    │   ├── CuptiError          CUPTI is not there, or is used by somebody else
+    │   └── ClocksError         the clocks are not as asked
+    ├── TimingError             a window gave no trustworthy number
+    │   ├── RecordsLostError    CUPTI dropped records
+    │   ├── CorruptRecordError  a record's times cannot be
+    │   ├── ForeignDeviceError  work ran on another device
+    │   ├── AttributionError    work cannot be given to an iteration
+    │   │   └── OffThreadLaunchError  a thread without an iteration number launched it
+    │   ├── DisturbedIterationError   compilation, loading or allocation inside an iteration
+    │   └── TimerFloorError     the timer read no time at all
+    ├── CheckoutError           the code to measure cannot be laid out
+    ├── WorkerError             a worker could not be started or spoke nonsense
+    └── NothingMeasuredError    the run holds no number
 
 Every message says what happened, where, and what to do next. This module imports the
 standard library alone: it is loaded inside worker processes.
@@ -12,3 +28,67 @@ from __future__ import annotations
 
 class CollectorError(Exception):
     """Something in the collector could not be done; the message says what to do next."""
+
+
+class MachineError(CollectorError):
+    """The machine cannot measure as asked."""
+
+
+class GpuNotFoundError(MachineError):
+    """The GPU asked for is not there."""
+
+
+class TelemetryError(MachineError):
+    """NVML is not there, or does not answer."""
+
+
+class CuptiError(MachineError):
+    """CUPTI cannot be used in this process."""
+
+
+class ClocksError(MachineError):
+    """The clocks are not, or cannot be made, as asked."""
+
+
+class TimingError(CollectorError):
+    """A window gave no trustworthy number; nothing of it is used."""
+
+
+class RecordsLostError(TimingError):
+    """CUPTI dropped records: the iterations ran, but the reading is gone."""
+
+
+class CorruptRecordError(TimingError):
+    """A record carries times that cannot be."""
+
+
+class ForeignDeviceError(TimingError):
+    """Work of the call ran on a device that is not the measured one."""
+
+
+class AttributionError(TimingError):
+    """Work cannot be given to an iteration, or an iteration has none."""
+
+
+class OffThreadLaunchError(AttributionError):
+    """A thread that never got an iteration number launched work."""
+
+
+class DisturbedIterationError(TimingError):
+    """Something that belongs to set-up or warm-up happened inside a timed iteration."""
+
+
+class TimerFloorError(TimingError):
+    """The timer read zero or less: the call is below what it can resolve."""
+
+
+class CheckoutError(CollectorError):
+    """The code to measure cannot be laid out on disk."""
+
+
+class WorkerError(CollectorError):
+    """A worker process could not be started, or did not speak the protocol."""
+
+
+class NothingMeasuredError(CollectorError):
+    """Not one benchmark gave a number."""
