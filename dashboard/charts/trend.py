@@ -1,0 +1,295 @@
+"""The trend of one series: interval band and centre per commit, tiers, flags, hover, click."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from dashboard.formatting import (
+    NOTHING,
+    format_duration,
+    format_effect,
+    format_interval,
+    format_moment,
+    gpu_label,
+    short_sha,
+    unit_for,
+)
+from dashboard.palette import (
+    CANDIDATE_COLOR,
+    FASTER_COLOR,
+    SLOWER_COLOR,
+    STANDING_WORDS,
+    TIER_COLORS,
+    TIER_SHAPES,
+)
+from store.records import Quantity, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dashboard.timeline import Timeline
+    from dashboard.trend import TrendRow
+    from store.records import SeriesKey
+
+# The name under which a click is reported, and what it carries.
+PICK = "pick"
+PICK_FIELDS = ("sha", "run")
+# Noise alone must not fill the height of the chart and look like news.
+_HEIGHT_MIN_RELATIVE = 0.03
+_CHART_HEIGHT = 280
+_QUANTITY_WORDS = {
+    Quantity.DEVICE_BUSY: "device busy time",
+    Quantity.DEVICE_BUSY_AND_COPIES: "device busy time with copies",
+    Quantity.ELAPSED: "elapsed time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueAxis:
+    """How milliseconds become heights: a division, then perhaps a percentage.
+
+    Attributes:
+        title: with its unit.
+        divisor_ms: the length of 1 on the axis, or the reference of a relative axis.
+        relative: percent of change since the reference.
+        logarithmic: a relative axis is always linear, since it holds negative numbers.
+    """
+
+    title: str
+    divisor_ms: float
+    relative: bool = False
+    logarithmic: bool = False
+
+    def value(self, milliseconds: float | None) -> float | None:
+        """The height of a duration on this axis."""
+        if milliseconds is None:
+            return None
+        ratio = milliseconds / self.divisor_ms
+        return (ratio - 1) * 100 if self.relative else ratio
+
+
+def value_axis(
+    rows: Sequence[TrendRow], *, reference_ms: float | None = None, logarithmic: bool = False
+) -> ValueAxis:
+    """Choose unit and kind of the value axis; a reference makes it relative."""
+    if reference_ms is not None:
+        return ValueAxis("change since the oldest commit shown (%)", reference_ms, relative=True)
+    centers = [row.point.interval.center for row in rows if row.point.interval.center]
+    unit, length_ms = unit_for(statistics.median(centers)) if centers else ("ms", 1.0)
+    words = _QUANTITY_WORDS[rows[0].point.series.quantity] if rows else "time"
+    return ValueAxis(f"{words} ({unit})", length_ms, logarithmic=logarithmic)
+
+
+def trend_chart(
+    rows: Sequence[TrendRow], *, series: SeriesKey, gpu_name: str, timeline: Timeline, axis: ValueAxis
+) -> alt.LayerChart:
+    """Draw one series over its commits.
+
+    A click on a point is reported under ``PICK`` with the fields ``PICK_FIELDS``.
+    """
+    values = [_values(row, axis) for row in rows if row.point.interval.center is not None]
+    x = alt.X("slot:Q", scale=_x_scale(timeline), axis=_x_axis(timeline))
+    y_scale = _y_scale(values, axis)
+    pick = alt.selection_point(name=PICK, fields=list(PICK_FIELDS), on="click", empty=False)
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+    data = alt.Data(values=values)
+    layers = [
+        *_line_layers(data, x, y_scale, axis),
+        _rules(data, x),
+        *_mark_layers(data, x),
+        _points(data, x).add_params(pick, zoom),
+    ]
+    title = alt.TitleParams(
+        series.case.label,
+        subtitle=f"{gpu_name} · {series.timer} · {series.cache_state} cache · {series.clock_regime} clocks",
+        anchor="start",
+        offset=12,
+    )
+    return alt.layer(*layers).properties(height=_CHART_HEIGHT, width="container", title=title)
+
+
+def describe_trend(rows: Sequence[TrendRow], *, series: SeriesKey) -> str:
+    """One sentence that says what the chart shows, for people who cannot see it."""
+    centers = [row.point.interval.center for row in rows if row.point.interval.center is not None]
+    if not centers:
+        return f"{series.case.label}: no measurement gave a number."
+    marked = sum(row.is_marked for row in rows)
+    return (
+        f"Trend of {series.case.label} over {len({row.slot for row in rows})} commits: from "
+        f"{format_duration(centers[0])} at the oldest to {format_duration(centers[-1])} at the newest, "
+        f"between {format_duration(min(centers))} and {format_duration(max(centers))}; "
+        f"{marked} flagged or confirmed. The table below the chart holds every number."
+    )
+
+
+def picked(event: Any) -> tuple[str | None, str | None]:
+    """The commit and the run of the point that was clicked, from what the chart reported.
+
+    Streamlit hands over plain dictionaries whose content comes from the browser, so that
+    anything but the expected shape reads as no click.
+    """
+    selection = event.get("selection") if hasattr(event, "get") else None
+    chosen = selection.get(PICK) if hasattr(selection, "get") else None
+    first = chosen[0] if isinstance(chosen, list) and chosen else None
+    if not isinstance(first, dict):
+        return None, None
+    sha, run = (first.get(name) for name in PICK_FIELDS)
+    return (sha if isinstance(sha, str) and sha else None), (run if isinstance(run, str) and run else None)
+
+
+def _values(row: TrendRow, axis: ValueAxis) -> Mapping[str, Any]:
+    """One datum: heights for the marks, ready text for the tooltip."""
+    point, header, verdict = row.point, row.point.header, row.verdict
+    center = axis.value(point.interval.center)
+    low, high = axis.value(point.interval.low), axis.value(point.interval.high)
+    standing = Standing.NONE if verdict is None else verdict.standing
+    effect = None if verdict is None else verdict.effect
+    return {
+        "slot": row.slot,
+        "segment": row.segment,
+        "leads": row.leads,
+        "bounded": low is not None,
+        "on_line": row.on_line,
+        "center": center,
+        "low": center if low is None else low,
+        "high": center if high is None else high,
+        "tier": str(point.tier),
+        "standing": str(standing) if row.is_marked else "",
+        "slower": effect is None or effect > 0,
+        "mark_text": f"{STANDING_WORDS[standing]} {format_effect(effect)}" if row.is_marked else "",
+        "sha": header.commit_sha or "",
+        "run": header.run_id,
+        "commit": short_sha(header.commit_sha) + (" + uncommitted changes" if header.dirty else ""),
+        "subject": row.commit.subject if row.commit else NOTHING,
+        "authored": format_moment(row.commit.authored_at) if row.commit else NOTHING,
+        "median": format_duration(point.interval.center),
+        "interval": format_interval(point.interval),
+        "verdict": _verdict_text(row),
+        "evidence": f"{point.tier}: {point.tier_evidence[0]}" if point.tier_evidence else str(point.tier),
+        "windows": f"{point.interval.windows} windows, {point.n_samples} samples",
+        "gpu": gpu_label(header.gpu_name, header.gpu_uuid),
+    }
+
+
+def _verdict_text(row: TrendRow) -> str:
+    if row.verdict is None:
+        return "not judged"
+    word = STANDING_WORDS[row.verdict.standing]
+    effect = "" if row.verdict.effect is None else f" {format_effect(row.verdict.effect)}"
+    return f"{row.verdict.outcome}{effect}" + (f", {word}" if word else "")
+
+
+def _x_scale(timeline: Timeline) -> alt.Scale:
+    return alt.Scale(domain=[-0.5, max(len(timeline.places), 1) - 0.5], nice=False, zero=False)
+
+
+def _x_axis(timeline: Timeline) -> alt.Axis:
+    """Commit ids below whole places; between two places stands nothing."""
+    return alt.Axis(
+        title="commits in first-parent order, newest at the right",
+        labelExpr=f"{json.dumps(list(timeline.labels))}[datum.value] || ''",
+        tickMinStep=1,
+        tickCount=10,
+        grid=False,
+        labelOverlap="greedy",
+        labelFlush=False,
+        labelFont="monospace",
+    )
+
+
+def _y_scale(values: Sequence[Mapping[str, Any]], axis: ValueAxis) -> alt.Scale:
+    """Room for every interval, and never less than a few percent of the value."""
+    if not values:
+        return alt.Scale()
+    low, high = min(v["low"] for v in values), max(v["high"] for v in values)
+    middle = (low + high) / 2
+    least = _HEIGHT_MIN_RELATIVE * (100 if axis.relative else middle)
+    half = max(high - low, least) / 2 * 1.25
+    if axis.logarithmic:
+        return alt.Scale(type="log", domain=[low / 1.02, high * 1.02], nice=False)
+    return alt.Scale(domain=[middle - half, middle + half], nice=False, zero=False)
+
+
+def _line_layers(data: alt.Data, x: alt.X, y_scale: alt.Scale, axis: ValueAxis) -> list[alt.Chart]:
+    """The band of the intervals and the line of the centres, through one run per commit."""
+    leading = alt.Chart(data).transform_filter("datum.leads && datum.bounded")
+    y_axis = alt.Axis(title=axis.title, format="+.3~r" if axis.relative else ".4~r", tickCount=6)
+    band = leading.mark_area(color=CANDIDATE_COLOR, opacity=0.16).encode(
+        x=x, y=alt.Y("low:Q", scale=y_scale, axis=y_axis), y2="high:Q", detail="segment:N"
+    )
+    line = leading.mark_line(color=CANDIDATE_COLOR, opacity=0.55, strokeWidth=1.4).encode(
+        x=x, y="center:Q", detail="segment:N"
+    )
+    return [band, line]
+
+
+def _rules(data: alt.Data, x: alt.X) -> alt.Chart:
+    """The interval of each point, in the colour of its tier: a lone point has no band."""
+    rules: alt.Chart = (
+        alt.Chart(data)
+        .transform_filter("datum.bounded")
+        .mark_rule(strokeWidth=1.5, opacity=0.7)
+        .encode(x=x, y="low:Q", y2="high:Q", color=_tier_color())
+    )
+    return rules
+
+
+def _mark_layers(data: alt.Data, x: alt.X) -> list[alt.Chart]:
+    """A ring round a flagged point, a larger triangle round a confirmed one, and the word."""
+    color = alt.condition("datum.slower", alt.value(SLOWER_COLOR), alt.value(FASTER_COLOR))
+    base = alt.Chart(data).encode(x=x, y="center:Q", color=color)
+    flagged = base.transform_filter(f"datum.standing == '{Standing.FLAGGED}'")
+    confirmed = base.transform_filter(f"datum.standing == '{Standing.CONFIRMED}'")
+    slower = confirmed.transform_filter("datum.slower")
+    faster = confirmed.transform_filter("!datum.slower")
+    triangle = {"size": 620, "filled": False, "strokeWidth": 2.2, "opacity": 1}
+    text = base.transform_filter("datum.mark_text != ''").mark_text(
+        dy=-24, fontSize=12, fontWeight=600, clip=False
+    )
+    return [
+        flagged.mark_point(shape="circle", size=300, filled=False, strokeWidth=2.2, opacity=1),
+        slower.mark_point(shape="triangle-up", **triangle),
+        faster.mark_point(shape="triangle-down", **triangle),
+        text.encode(text="mark_text:N"),
+    ]
+
+
+def _points(data: alt.Data, x: alt.X) -> alt.Chart:
+    """The centres: shape and colour say the tier, hollow says off the main line."""
+    points: alt.Chart = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=70, strokeWidth=1.5, opacity=1, cursor="pointer")
+        .encode(
+            x=x,
+            y="center:Q",
+            color=_tier_color(),
+            shape=alt.Shape(
+                "tier:N",
+                scale=alt.Scale(domain=list(TIER_SHAPES), range=list(TIER_SHAPES.values())),
+                legend=alt.Legend(title="tier", orient="top-right", direction="horizontal"),
+            ),
+            fillOpacity=alt.condition("datum.on_line", alt.value(1), alt.value(0)),
+            tooltip=[
+                alt.Tooltip(f"{name}:N", title=title)
+                for name, title in (
+                    ("commit", "commit"), ("subject", "subject"), ("authored", "authored"),
+                    ("median", "median"), ("interval", "interval 95 %"), ("verdict", "verdict"),
+                    ("evidence", "tier"), ("windows", "data"), ("gpu", "GPU"),
+                )
+            ],
+        )
+    )  # fmt: skip
+    return points
+
+
+def _tier_color() -> alt.Color:
+    return alt.Color(
+        "tier:N",
+        scale=alt.Scale(domain=list(TIER_COLORS), range=list(TIER_COLORS.values())),
+        legend=alt.Legend(title="tier", orient="top-right", direction="horizontal"),
+    )

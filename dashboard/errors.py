@@ -1,0 +1,20 @@
+"""Errors of the dashboard.
+
+DashboardError
+├── UnknownSeries
+└── UnknownCommit
+"""
+
+from __future__ import annotations
+
+
+class DashboardError(Exception):
+    """A page cannot show what its URL asks for; the message says what to do next."""
+
+
+class UnknownSeries(DashboardError):  # noqa: N818 - named like the store's errors: what is wrong
+    """The URL names a series that the store does not hold."""
+
+
+class UnknownCommit(DashboardError):  # noqa: N818 - named like the store's errors: what is wrong
+    """The URL names a commit or a run that the store does not hold."""

@@ -1,0 +1,91 @@
+"""Numbers and names as a person reads them: pure text, no markup."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from store.records import Interval
+
+_UNITS = (("s", 1e3), ("ms", 1.0), ("us", 1e-3), ("ns", 1e-6))
+_SIGNIFICANT_DIGITS = 4
+_SHORT_SHA_LENGTH = 8
+_GPU_DIGITS = 4
+NOTHING = "–"
+
+
+def unit_for(milliseconds: float) -> tuple[str, float]:
+    """The largest unit in which a duration is at least 1, with its length in milliseconds."""
+    for name, length_ms in _UNITS:
+        # Rounding comes first, so that 0.99999 ms reads 1.000 ms and not 1000 us.
+        if float(f"{milliseconds / length_ms:.{_SIGNIFICANT_DIGITS}g}") >= 1:
+            return name, length_ms
+    return _UNITS[-1]
+
+
+def format_duration(milliseconds: float | None) -> str:
+    """A duration with four significant digits, such as ``251.3 us``."""
+    if milliseconds is None:
+        return NOTHING
+    unit, length_ms = unit_for(milliseconds)
+    return f"{_four_digits(milliseconds / length_ms)} {unit}"
+
+
+def format_interval(interval: Interval | None) -> str:
+    """The bounds of an interval in one unit, such as ``250.9 … 251.8 us``."""
+    bounds = None if interval is None else interval.bounds
+    if bounds is None:
+        return NOTHING
+    low, center, high = bounds
+    unit, length_ms = unit_for(center)
+    return f"{_four_digits(low / length_ms)} … {_four_digits(high / length_ms)} {unit}"
+
+
+def format_effect(effect: float | None) -> str:
+    """A relative change in percent with its sign; positive is slower."""
+    if effect is None:
+        return NOTHING
+    percent = effect * 100
+    digits = 1 if abs(percent) >= 10 else 2  # noqa: PLR2004 - 12.3 % needs no second decimal
+    text = f"{abs(percent):.{digits}f} %"
+    if not float(text[:-2]):
+        return text
+    return f"+{text}" if percent > 0 else f"\u2212{text}"
+
+
+def format_effect_interval(low: float | None, high: float | None) -> str:
+    """The bounds of a relative change, such as ``+4.80 … +5.60 %``."""
+    if low is None or high is None:
+        return NOTHING
+    return f"{format_effect(low)[:-2]} … {format_effect(high)}"
+
+
+def format_moment(moment: datetime) -> str:
+    """An instant to the minute, with its time zone."""
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or 'UTC'}"
+
+
+def short_sha(sha: str | None) -> str:
+    """The first digits of a commit id; a run outside a repository says so."""
+    return sha[:_SHORT_SHA_LENGTH] if sha else "no commit"
+
+
+def gpu_label(name: str, uuid: str) -> str:
+    """A GPU by name and the last digits of its UUID, since one machine holds several of a kind."""
+    return name if uuid.startswith("cpu:") else f"{name} · {uuid[-_GPU_DIGITS:]}"
+
+
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun, such as ``1 run`` or ``3 runs``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _four_digits(value: float) -> str:
+    """Fixed notation with four significant digits, whatever the size."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    magnitude = math.floor(math.log10(abs(float(f"{value:.{_SIGNIFICANT_DIGITS}g}"))))
+    return f"{value:.{max(0, _SIGNIFICANT_DIGITS - 1 - magnitude)}f}"
