@@ -1,0 +1,145 @@
+"""Why a series has no baseline: the nearest thing that was measured tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alerts import shown
+from alerts.baseline import Doubt, is_usable, measured_before
+from alerts.verdicts import evidence
+from store.records import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from alerts.policy import Policy
+    from store.records import RunHeader, SeriesKey, SeriesPoint
+
+
+def explain_absence(
+    candidate: SeriesPoint, history: Iterable[SeriesPoint], line: Mapping[str, int], policy: Policy
+) -> Doubt:
+    """Say why ``choose_baseline`` found nothing, and what to do next.
+
+    Args:
+        candidate: the point without a baseline.
+        history: points of other runs on ancestors; of all keys, or a changed key reads as new.
+        line: first-parent distance from the merge-base of every commit that may serve.
+        policy: the lowest tier that may serve.
+    """
+    points = list(history)
+    before = measured_before(candidate, points, line)
+    same_case = [point for point in before if point.series.case == candidate.series.case]
+    same_series = [point for point in same_case if point.series == candidate.series]
+    return (
+        _history_unknown(candidate.header)
+        or (_unusable(same_series, policy) if same_series else None)
+        or (_other_key(candidate.series, same_case) if same_case else None)
+        or (_new(candidate, before) if before else None)
+        or _never_measured(candidate, points, line)
+    )
+
+
+def differences(ours: SeriesKey, theirs: SeriesKey) -> list[tuple[Reason, str]]:
+    """What keeps two measurements of one case apart, weightiest first, as sentences."""
+    found: list[tuple[Reason, str]] = []
+    if ours.gpu_uuid != theirs.gpu_uuid:
+        found.append((Reason.OTHER_GPU, f"measured on {theirs.gpu_uuid}, this run on {ours.gpu_uuid}"))
+    if ours.timer is not theirs.timer:
+        found.append((Reason.OTHER_TIMER, f"timed by {theirs.timer}, this run by {ours.timer}"))
+    if ours.environment != theirs.environment:
+        found.append((Reason.OTHER_ENVIRONMENT, _environment_difference(ours, theirs)))
+    for part in ("cache_state", "clock_regime", "quantity"):
+        mine, other = getattr(ours, part), getattr(theirs, part)
+        if mine is not other:
+            name = part.replace("_", " ")
+            found.append((Reason.OTHER_CONDITIONS, f"{name} {other}, in this run {mine}"))
+    return found
+
+
+def _history_unknown(header: RunHeader) -> Doubt | None:
+    if header.commit_sha is None:
+        message = "the measured code is in no git repository, so it has no ancestors to be compared with: \
+measure a commit"
+    elif header.merge_base is None:
+        why = header.history_note or "the base branch is unknown"
+        message = (
+            f"where the commit left its base branch is not known ({shown.one_line(why)}): "
+            "fetch the whole history and the base branch, then measure again"
+        )
+    else:
+        return None
+    return Doubt(reason=Reason.HISTORY_MISSING, message=message)
+
+
+def _unusable(same_series: Sequence[SeriesPoint], policy: Policy) -> Doubt | None:
+    nearest = same_series[0]
+    if is_usable(nearest, policy):  # pragma: no cover - choose_baseline would have taken it
+        return None
+    runs = shown.count(len(same_series), "earlier run")
+    return Doubt(
+        reason=Reason.BASELINE_TIER_TOO_LOW,
+        message=f"{runs} on ancestors, none of tier {policy.minimum_tier} or better (nearest "
+        f"{shown.short(nearest.header.commit_sha)}: tier {nearest.tier}, {evidence(nearest)}): "
+        f"{_measure(nearest.header.commit_sha)}",
+    )
+
+
+def _other_key(ours: SeriesKey, same_case: Sequence[SeriesPoint]) -> Doubt:
+    closest = min(same_case, key=lambda point: len(differences(ours, point.series)))
+    found = differences(ours, closest.series)
+    said = "; ".join(sentence for _, sentence in found)
+    return Doubt(
+        reason=found[0][0],
+        message=f"ancestors were measured under other conditions, which are never compared "
+        f"(nearest {shown.short(closest.header.commit_sha)}: {said}): "
+        f"{_measure(closest.header.commit_sha)} under the conditions of this run",
+    )
+
+
+def _new(candidate: SeriesPoint, before: Sequence[SeriesPoint]) -> Doubt:
+    nearest = shown.short(before[0].header.commit_sha)
+    name = candidate.series.case.label
+    return Doubt(
+        reason=Reason.NEW_BENCHMARK,
+        message=f"{shown.visible(name)} has no number on any ancestor measured so far (nearest {nearest}): "
+        "it is new, and gets a verdict once its baseline is measured",
+    )
+
+
+def _never_measured(candidate: SeriesPoint, points: Sequence[SeriesPoint], line: Mapping[str, int]) -> Doubt:
+    header = candidate.header
+    if header.history_note is not None:
+        return Doubt(
+            reason=Reason.HISTORY_MISSING,
+            message=f"no measured ancestor is known, and neither is the whole history "
+            f"({shown.one_line(header.history_note)}): fetch it and measure again",
+        )
+    if not line:
+        return Doubt(
+            reason=Reason.NO_BASELINE,
+            message="the commit has no known ancestor on its base branch: "
+            "the next commit will be compared with this one",
+        )
+    nearest = min(line, key=line.__getitem__)
+    dirty = any(
+        point.header.dirty and point.header.commit_sha in line and point.series == candidate.series
+        for point in points
+    )
+    why = "was measured only with uncommitted changes" if dirty else "was not measured"
+    return Doubt(
+        reason=Reason.NO_BASELINE,
+        message=f"{shown.short(nearest)}, the commit to compare with, {why}, "
+        f"and none of its ancestors was: {_measure(nearest)}",
+    )
+
+
+def _measure(sha: str | None) -> str:
+    return f"run `collect --commit {shown.short(sha)}`"
+
+
+def _environment_difference(ours: SeriesKey, theirs: SeriesKey) -> str:
+    mine, other = ours.environment.split(), theirs.environment.split()
+    theirs_alone = " ".join(word for word in other if word not in mine) or "with less in it"
+    ours_alone = " ".join(word for word in mine if word not in other) or "with less in it"
+    return f"environment {shown.one_line(theirs_alone)}, in this run {shown.one_line(ours_alone)}"

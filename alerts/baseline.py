@@ -1,0 +1,129 @@
+"""What a candidate is compared with, chosen from what was measured on its ancestors."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from alerts import shown
+from alerts.policy import Policy, reaches
+from store.folding import fold_windows
+from store.records import BaselineKind, Interval, Reason, SeriesPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from store.records import RunHeader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """One or more runs of a series on ancestors of what is judged.
+
+    Attributes:
+        points: one per run, nearest ancestor first, newest first on the same commit.
+        interval: what the candidate's interval has to stay clear of, in milliseconds.
+        run_sd: standard deviation of the runs' log centres; None for a single run.
+    """
+
+    kind: BaselineKind
+    points: tuple[SeriesPoint, ...]
+    interval: Interval
+    run_sd: float | None = None
+
+    @property
+    def nearest(self) -> SeriesPoint:
+        """The point that shows what ran before: its kernels, its commit."""
+        return self.points[0]
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """The runs the baseline rests on."""
+        return tuple(point.header.run_id for point in self.points)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """Why a candidate gets no verdict, and what to do about it."""
+
+    reason: Reason
+    message: str
+
+
+def choose_baseline(
+    candidate: SeriesPoint, history: Iterable[SeriesPoint], line: Mapping[str, int], policy: Policy
+) -> Baseline | None:
+    """The strongest baseline that the history offers, or None.
+
+    Args:
+        candidate: the point to be judged.
+        history: points of any run and any series, in any order.
+        line: first-parent distance from the merge-base of every commit that may serve.
+        policy: how many runs a pool takes, and of which tier.
+    """
+    usable = [
+        point
+        for point in measured_before(candidate, history, line)
+        if point.series == candidate.series and is_usable(point, policy)
+    ]
+    if len(usable) >= policy.pool_minimum:
+        return _pool(usable[: policy.pool_size])
+    if usable:
+        return Baseline(kind=BaselineKind.SINGLE, points=(usable[0],), interval=usable[0].interval)
+    return None
+
+
+def measured_before(
+    candidate: SeriesPoint, history: Iterable[SeriesPoint], line: Mapping[str, int]
+) -> list[SeriesPoint]:
+    """Points of committed code on the line, nearest first; one per run and series."""
+    unique = {
+        (point.header.run_id, point.series): point
+        for point in history
+        if on_line(candidate.header, point.header, line)
+    }
+    return sorted(unique.values(), key=lambda point: (*distance(point.header, line), point.series.id))
+
+
+def on_line(candidate: RunHeader, other: RunHeader, line: Mapping[str, int]) -> bool:
+    """Whether another run measured committed code that the candidate's descends from."""
+    return (
+        other.run_id != candidate.run_id
+        and other.repository == candidate.repository
+        and not other.dirty
+        and other.commit_sha in line
+    )
+
+
+def distance(header: RunHeader, line: Mapping[str, int]) -> tuple[int, float, str]:
+    """Sorts runs on the line: nearest commit first, then newest, then by id. Never by commit date."""
+    return line[header.commit_sha or ""], -header.started_at.timestamp(), header.run_id
+
+
+def is_usable(point: SeriesPoint, policy: Policy) -> bool:
+    """Whether a point may be part of a baseline."""
+    return point.interval.bounds is not None and reaches(point.tier, policy.minimum_tier)
+
+
+def describe(baseline: Baseline) -> str:
+    """A baseline in a few words: ``20 runs up to 1a2b3c4d5``."""
+    newest = shown.short(baseline.nearest.header.commit_sha)
+    if baseline.kind is BaselineKind.SINGLE:
+        return f"one run of {newest}"
+    return f"{shown.count(len(baseline.points), 'run')} up to {newest}"
+
+
+def _pool(points: list[SeriesPoint]) -> Baseline:
+    centers = [center for point in points if (center := point.interval.center) is not None]
+    logs = [math.log(center) for center in centers]
+    return Baseline(
+        kind=BaselineKind.POOL,
+        points=tuple(points),
+        interval=fold_windows(
+            [[center] for center in centers], resolution=max(point.resolution_ms for point in points)
+        ),
+        # Equal centres have no spread; stdev of equal logs may leave a rounding error behind.
+        run_sd=0.0 if min(logs) == max(logs) else statistics.stdev(logs),
+    )

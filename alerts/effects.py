@@ -1,0 +1,117 @@
+"""How large a difference is, and how surprising: pure functions over logs of durations.
+
+These numbers stand beside a verdict and never decide it. Known answers are in
+``tests/data/intervals.json``.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scipy.special import stdtr, stdtrit
+
+from store.folding import CONFIDENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_UPPER = (1 + CONFIDENCE) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """A relative difference, (candidate - baseline) / baseline; positive is slower.
+
+    Attributes:
+        low, high: 95 % interval.
+        p_value: two-sided, for no difference; None when nothing is known about the spread.
+    """
+
+    relative: float
+    low: float
+    high: float
+    p_value: float | None
+
+
+def effect_between_windows(
+    baseline_ms: Sequence[float], candidate_ms: Sequence[float], *, quantum_ms: float
+) -> Effect:
+    """Ratio of two runs from their window medians, by Welch's t in log space.
+
+    Args:
+        baseline_ms: window medians of the baseline, at least two.
+        candidate_ms: window medians of the candidate, at least two.
+        quantum_ms: time quantum of one sample; it widens the interval, because two medians
+            can each be half a quantum off without any spread to show for it.
+
+    Source: Welch 1947 for the interval; Kalibera & Jones 2013 for the use of ratios.
+    """
+    before, after = _logs(baseline_ms), _logs(candidate_ms)
+    difference = statistics.fmean(after) - statistics.fmean(before)
+    slack = quantum_ms / 2 / _center(before) + quantum_ms / 2 / _center(after)
+    a, b = (0.0 if _no_spread(x) else statistics.variance(x) / len(x) for x in (before, after))
+    if a + b == 0:
+        return _effect(difference, slack, None)
+    error = math.sqrt(a + b)
+    share = a / (a + b)  # a share, since squares of tiny variances underflow
+    freedom = 1 / (share**2 / (len(before) - 1) + (1 - share) ** 2 / (len(after) - 1))
+    half = float(stdtrit(freedom, _UPPER)) * error
+    return _effect(difference, half + slack, 2 * float(stdtr(freedom, -abs(difference) / error)))
+
+
+def effect_against_pool(
+    *, baseline_ms: float, candidate_ms: float, run_sd: float, runs: int, quantum_ms: float
+) -> Effect:
+    """Ratio of one run's centre to that of a pool, with the interval for one more run.
+
+    Args:
+        baseline_ms: centre of the pool.
+        candidate_ms: centre of the run.
+        run_sd: standard deviation of the pool's log centres.
+        runs: how many runs the pool holds, at least two.
+        quantum_ms: time quantum of one sample.
+    """
+    difference = math.log(candidate_ms / baseline_ms)
+    slack = quantum_ms / 2 / baseline_ms + quantum_ms / 2 / candidate_ms
+    if run_sd == 0:
+        return _effect(difference, slack, None)
+    error = run_sd * math.sqrt(1 + 1 / runs)
+    half = float(stdtrit(runs - 1, _UPPER)) * error
+    return _effect(difference, half + slack, 2 * float(stdtr(runs - 1, -abs(difference) / error)))
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """The q-value of each p-value: the false discovery rate at which it would be called a change.
+
+    Source: Benjamini & Hochberg 1995.
+    """
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i], reverse=True)
+    q_values, smallest = [1.0] * len(p_values), 1.0
+    for rank_from_end, index in enumerate(order):
+        smallest = min(smallest, p_values[index] * len(p_values) / (len(p_values) - rank_from_end))
+        q_values[index] = smallest
+    return q_values
+
+
+def _effect(difference: float, half: float, p_value: float | None) -> Effect:
+    return Effect(
+        relative=math.expm1(difference),
+        low=math.expm1(difference - half),
+        high=math.expm1(difference + half),
+        p_value=p_value,
+    )
+
+
+def _logs(durations: Sequence[float]) -> list[float]:
+    return [math.log(duration) for duration in durations]
+
+
+def _center(logs: Sequence[float]) -> float:
+    return math.exp(statistics.median(logs))
+
+
+def _no_spread(values: Sequence[float]) -> bool:
+    return min(values) == max(values)

@@ -1,0 +1,229 @@
+"""The verdicts on a whole run, from what was measured on it and on its ancestors: pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from alerts import shown
+from alerts.absence import explain_absence
+from alerts.baseline import Baseline, Doubt, choose_baseline, describe, distance, on_line
+from alerts.effects import benjamini_hochberg
+from alerts.policy import Policy
+from alerts.verdicts import CHANGES, judge_point
+from store.records import (
+    BaselineKind,
+    Case,
+    Failure,
+    Outcome,
+    Reason,
+    RunHeader,
+    SeriesPoint,
+    Standing,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+SENTINEL = "sentinel"
+
+__all__ = [
+    "SENTINEL", "Baseline", "Doubt", "Evidence", "JudgedPoint", "Policy", "RunJudgement", "judge_evidence",
+    "judge_point",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Everything a run is judged by.
+
+    Attributes:
+        candidates: the points of the run.
+        failures: what gave no number in it.
+        history: points of other runs, of any series and in any order.
+        line: first-parent distance from the merge-base of every commit that may serve as a
+            baseline; the merge-base is 0. The judged commit itself is not on it, unless what
+            was measured are uncommitted changes to it.
+    """
+
+    header: RunHeader
+    candidates: tuple[SeriesPoint, ...]
+    failures: tuple[Failure, ...]
+    history: tuple[SeriesPoint, ...]
+    line: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPoint:
+    """A verdict with the points it rests on, so that a reader can be shown what changed.
+
+    Attributes:
+        before: the nearest point of the baseline, or None without one.
+    """
+
+    point: SeriesPoint
+    verdict: Verdict
+    before: SeriesPoint | None
+
+    @property
+    def is_sentinel(self) -> bool:
+        """Whether this is one of the tool's own calls, which watch the machine."""
+        return SENTINEL in self.point.tags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunJudgement:
+    """What was decided about a run, and what could not be.
+
+    Attributes:
+        failures: benchmarks that gave no number.
+        missing: cases with a number on the nearest measured ancestor and none in this run.
+        baseline: what most of the run was compared with, in words.
+    """
+
+    header: RunHeader
+    judged: tuple[JudgedPoint, ...]
+    failures: tuple[Failure, ...]
+    missing: tuple[Case, ...]
+    baseline: str
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts alone, by benchmark."""
+        return tuple(item.verdict for item in self.judged)
+
+    @property
+    def has_confirmed_regression(self) -> bool:
+        """Whether a regression held in a fresh session. It alone fails a check."""
+        return any(
+            verdict.outcome is Outcome.REGRESSED and verdict.standing is Standing.CONFIRMED
+            for verdict in self.verdicts
+        )
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether anything at all could be judged."""
+        return any(
+            item.verdict.outcome is not Outcome.INCONCLUSIVE for item in self.judged if not item.is_sentinel
+        )
+
+    def with_verdicts(self, verdicts: Sequence[Verdict]) -> RunJudgement:
+        """The same judgement with verdicts of another standing, matched by series."""
+        by_series = {verdict.series: verdict for verdict in verdicts}
+        return replace(
+            self,
+            judged=tuple(
+                replace(item, verdict=by_series.get(item.point.series, item.verdict)) for item in self.judged
+            ),
+        )
+
+
+def judge_evidence(evidence: Evidence, policy: Policy, *, judged_at: datetime) -> RunJudgement:
+    """Judge every point of a run: baseline, flag, sentinels, q-values, and what is missing."""
+    baselines = {
+        point.series: choose_baseline(point, evidence.history, evidence.line, policy)
+        or explain_absence(point, evidence.history, evidence.line, policy)
+        for point in evidence.candidates
+    }
+    judged = [
+        JudgedPoint(
+            point=point,
+            verdict=judge_point(point, baseline, policy, judged_at=judged_at),
+            before=baseline.nearest if isinstance(baseline, Baseline) else None,
+        )
+        for point in sorted(evidence.candidates, key=lambda point: (point.series.case.label, point.series.id))
+        for baseline in (baselines[point.series],)
+    ]
+    return RunJudgement(
+        header=evidence.header,
+        judged=tuple(_with_q_values(_void_if_machine_moved(judged, policy))),
+        failures=evidence.failures,
+        missing=_missing(evidence),
+        baseline=_describe_all([b for b in baselines.values() if isinstance(b, Baseline)]),
+    )
+
+
+def _void_if_machine_moved(judged: list[JudgedPoint], policy: Policy) -> list[JudgedPoint]:
+    """Take every verdict back when a sentinel moved: then the machine did, not the code."""
+    moved = [item for item in judged if item.is_sentinel and _moved(item.verdict, policy)]
+    if not moved:
+        return judged
+    said = ", ".join(
+        f"{shown.visible(item.point.series.case.label)} {shown.change(item.verdict.effect or 0.0)}"
+        for item in moved
+    )
+    message = (
+        f"the machine moved, not the code: its own reference calls changed ({said}). "
+        "Let it settle, look at its clocks and other processes, and measure again"
+    )
+    return [
+        replace(
+            item,
+            verdict=replace(
+                item.verdict,
+                outcome=Outcome.INCONCLUSIVE,
+                reason=Reason.MACHINE_MOVED,
+                message=message,
+                standing=Standing.NONE,
+            ),
+        )
+        # A verdict that was inconclusive on its own account keeps its own reason and remedy.
+        if item.verdict.outcome is not Outcome.INCONCLUSIVE
+        else item
+        for item in judged
+    ]
+
+
+def _moved(verdict: Verdict, policy: Policy) -> bool:
+    if verdict.outcome not in CHANGES or verdict.effect is None:
+        return False
+    return verdict.baseline_kind is not BaselineKind.SINGLE or abs(verdict.effect) >= policy.sentinel_effect
+
+
+def _with_q_values(judged: Sequence[JudgedPoint]) -> list[JudgedPoint]:
+    """Add q-values over the suite; sentinels are no part of it, nor what shows no spread."""
+    tested = [item for item in judged if not item.is_sentinel]
+    p_values = {item.point.series: p for item in tested if (p := item.verdict.p_value) is not None}
+    q_values = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True))
+    return [
+        replace(item, verdict=replace(item.verdict, q_value=q_values.get(item.point.series)))
+        for item in judged
+    ]
+
+
+def _missing(evidence: Evidence) -> tuple[Case, ...]:
+    """Cases that the nearest comparable commit has a number for and this run says nothing about."""
+    comparable = [point for point in evidence.history if _comparable(point.header, evidence)]
+    if not comparable:
+        return ()
+    nearest = min(distance(point.header, evidence.line)[0] for point in comparable)
+    expected = {
+        point.series.case
+        for point in comparable
+        if evidence.line[point.header.commit_sha or ""] == nearest and SENTINEL not in point.tags
+    }
+    answered = {point.series.case for point in evidence.candidates}
+    answered |= {failure.case for failure in evidence.failures if failure.case is not None}
+    return tuple(sorted(expected - answered, key=lambda case: case.label))
+
+
+def _comparable(other: RunHeader, evidence: Evidence) -> bool:
+    """Whether a run on the line measured under the same conditions and from a suite in common."""
+    header = evidence.header
+    return (
+        on_line(header, other, evidence.line)
+        and (other.gpu_uuid, other.timer, other.clock_regime, other.environment)
+        == (header.gpu_uuid, header.timer, header.clock_regime, header.environment)
+        and bool(set(other.suites) & set(header.suites))
+    )
+
+
+def _describe_all(baselines: Sequence[Baseline]) -> str:
+    """The baseline that most points share, in words."""
+    if not baselines:
+        return "no baseline"
+    ranked = Counter(sorted(describe(baseline) for baseline in baselines)).most_common(1)
+    return ranked[0][0]

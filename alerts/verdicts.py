@@ -1,0 +1,187 @@
+"""The verdict on one point: pure, without a clock, the same whatever order the store returns rows."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from scipy.special import stdtrit
+
+from alerts import shown
+from alerts.baseline import Baseline, Doubt, describe
+from alerts.effects import Effect, effect_against_pool, effect_between_windows
+from alerts.policy import Policy, reaches
+from store.folding import CONFIDENCE
+from store.records import (
+    BaselineKind,
+    Interval,
+    Outcome,
+    Reason,
+    SeriesPoint,
+    Standing,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+CHANGES = (Outcome.REGRESSED, Outcome.IMPROVED)
+
+
+def judge_point(
+    candidate: SeriesPoint, baseline: Baseline | Doubt, policy: Policy, *, judged_at: datetime
+) -> Verdict:
+    """Decide whether a point differs from its baseline.
+
+    A change is flagged when the intervals do not overlap; ends that touch overlap. A pool
+    also tells how far apart two runs of the same code lie, and the candidate's interval is
+    widened by that. A change is at most FLAGGED here: confirming takes another session.
+    """
+    doubt = _doubt(candidate, policy)
+    if doubt is not None:
+        return inconclusive(candidate, doubt, judged_at=judged_at)
+    if isinstance(baseline, Doubt):
+        return inconclusive(candidate, baseline, judged_at=judged_at)
+    widened = widen(candidate.interval, baseline, candidate.resolution_ms)
+    outcome = compare_intervals(widened, baseline.interval)
+    effect = _effect(candidate, baseline)
+    smallest = smallest_seen(widened, baseline.interval)
+    return Verdict(
+        run_id=candidate.header.run_id,
+        series=candidate.series,
+        outcome=outcome,
+        reason=Reason.INTERVALS_APART if outcome in CHANGES else Reason.INTERVALS_OVERLAP,
+        message=_sentence(candidate, baseline, outcome, effect, smallest),
+        standing=Standing.FLAGGED if outcome in CHANGES else Standing.NONE,
+        tier=candidate.tier,
+        windows=candidate.interval.windows,
+        candidate=widened,
+        baseline=baseline.interval,
+        baseline_kind=baseline.kind,
+        baseline_run_ids=baseline.run_ids,
+        effect=effect.relative,
+        effect_low=effect.low,
+        effect_high=effect.high,
+        p_value=effect.p_value,
+        smallest_seen=smallest,
+        judged_at=judged_at,
+    )
+
+
+def inconclusive(candidate: SeriesPoint, doubt: Doubt, *, judged_at: datetime) -> Verdict:
+    """The verdict on a point that cannot be judged."""
+    return Verdict(
+        run_id=candidate.header.run_id,
+        series=candidate.series,
+        outcome=Outcome.INCONCLUSIVE,
+        reason=doubt.reason,
+        message=doubt.message,
+        standing=Standing.NONE,
+        tier=candidate.tier,
+        windows=candidate.interval.windows,
+        candidate=candidate.interval,
+        baseline=None,
+        baseline_kind=BaselineKind.NONE,
+        judged_at=judged_at,
+    )
+
+
+def compare_intervals(candidate: Interval, baseline: Interval) -> Outcome:
+    """REGRESSED or IMPROVED when the intervals are apart, INCONCLUSIVE when one was refused."""
+    if candidate.bounds is None or baseline.bounds is None:
+        return Outcome.INCONCLUSIVE
+    (low, _, high), (baseline_low, _, baseline_high) = candidate.bounds, baseline.bounds
+    if low > baseline_high:
+        return Outcome.REGRESSED
+    if high < baseline_low:
+        return Outcome.IMPROVED
+    return Outcome.UNCHANGED
+
+
+def widen(interval: Interval, baseline: Baseline, resolution_ms: float) -> Interval:
+    """The candidate's interval, no narrower than two runs of the same code lie apart.
+
+    It is the run-history floor of ``fold_windows``, added after the fold.
+    """
+    if baseline.run_sd is None or interval.bounds is None:
+        return interval
+    low, center, high = interval.bounds
+    half = float(stdtrit(len(baseline.points) - 1, (1 + CONFIDENCE) / 2)) * baseline.run_sd
+    return Interval(
+        center=center,
+        low=min(low, center * math.exp(-half) - resolution_ms / 2),
+        high=max(high, center * math.exp(half) + resolution_ms / 2),
+        windows=interval.windows,
+        status=interval.status,
+    )
+
+
+def smallest_seen(candidate: Interval, baseline: Interval) -> float | None:
+    """The smallest relative slowdown that intervals of these widths would show as apart.
+
+    None when an interval was refused, or reaches down to zero and can never be apart.
+    """
+    if candidate.bounds is None or baseline.bounds is None or candidate.bounds[0] <= 0:
+        return None
+    low, center, _ = candidate.bounds
+    _, baseline_center, baseline_high = baseline.bounds
+    return baseline_high / baseline_center * center / low - 1
+
+
+def _doubt(candidate: SeriesPoint, policy: Policy) -> Doubt | None:
+    """What the candidate itself lacks, before anything is compared."""
+    if candidate.interval.bounds is None:
+        windows = shown.count(candidate.interval.windows, "usable window")
+        return Doubt(
+            reason=Reason.TOO_FEW_WINDOWS,
+            message=f"{windows} give no interval; 3 are the fewest, 6 make tier A possible: "
+            "measure again with more passes",
+        )
+    if not reaches(candidate.tier, policy.minimum_tier):
+        return Doubt(
+            reason=Reason.TIER_TOO_LOW,
+            message=f"tier {candidate.tier} is below {policy.minimum_tier} ({evidence(candidate)}): "
+            "remove the cause and measure again",
+        )
+    return None
+
+
+def evidence(point: SeriesPoint) -> str:
+    """The deciding sentence behind a tier."""
+    return shown.one_line(point.tier_evidence[0]) if point.tier_evidence else "no evidence was stored"
+
+
+def _effect(candidate: SeriesPoint, baseline: Baseline) -> Effect:
+    bounds, baseline_bounds = candidate.interval.bounds, baseline.interval.bounds
+    if baseline.run_sd is None or bounds is None or baseline_bounds is None:
+        return effect_between_windows(
+            baseline.nearest.window_medians_ms,
+            candidate.window_medians_ms,
+            quantum_ms=max(candidate.resolution_ms, baseline.nearest.resolution_ms),
+        )
+    return effect_against_pool(
+        baseline_ms=baseline_bounds[1],
+        candidate_ms=bounds[1],
+        run_sd=baseline.run_sd,
+        runs=len(baseline.points),
+        quantum_ms=candidate.resolution_ms,
+    )
+
+
+def _sentence(
+    candidate: SeriesPoint, baseline: Baseline, outcome: Outcome, effect: Effect, smallest: float | None
+) -> str:
+    against = describe(baseline)
+    between = f"{shown.change(effect.low)} to {shown.change(effect.high)}"
+    if outcome in CHANGES:
+        word = "slower" if outcome is Outcome.REGRESSED else "faster"
+        said = f"{shown.size(effect.relative)} {word} than {against} (95 %: {between})"
+    else:
+        said = f"not distinguishable from {against} ({between})"
+        if smallest is not None:
+            said += f"; a slowdown of {shown.share(smallest)} would have been flagged"
+    if baseline.kind is BaselineKind.SINGLE:
+        said += "; provisional - session variance unknown"
+    if candidate.header.dirty:
+        said += "; measured with uncommitted changes, so the commit alone does not reproduce it"
+    return said
