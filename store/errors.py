@@ -1,0 +1,45 @@
+"""What can go wrong in the store. The command line alone turns these into messages.
+
+StoreError
+├── StoreMissing
+├── StoreLocked
+├── StoreTooNew
+├── StoreInvalid
+├── RunNotFound
+├── BundleInvalid
+└── GitError
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Something about the store, a bundle or the git history is not as it should be."""
+
+
+class StoreMissing(StoreError):  # noqa: N818 - named by what is wrong, as the others
+    """There is no store at this place yet."""
+
+
+class StoreLocked(StoreError):  # noqa: N818 - named by what is wrong, as the others
+    """Another process or thread had the store open for longer than one was ready to wait."""
+
+
+class StoreTooNew(StoreError):  # noqa: N818 - named by what is wrong, as the others
+    """The store was written by a newer kernelwatch or a newer DuckDB than this one."""
+
+
+class StoreInvalid(StoreError):  # noqa: N818 - named by what is wrong, as the others
+    """What was found in the store, or was to be put into it, contradicts itself."""
+
+
+class RunNotFound(StoreError):  # noqa: N818 - named by what is wrong, as the others
+    """No run, or more than one, has this id."""
+
+
+class BundleInvalid(StoreError):  # noqa: N818 - named by what is wrong, as the others
+    """A file is not a run bundle that this version can read."""
+
+
+class GitError(StoreError):
+    """Git could not answer; the message holds its own words."""

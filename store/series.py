@@ -1,0 +1,121 @@
+"""Series: the measurements of one key over commits, as judges and charts need them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from store.headers import HEADER_COLUMNS, header_of, placeholders
+from store.records import Kernel, RunHeader, SeriesKey, SeriesPoint, Tier
+from store.rows import Row, fetch_rows, interval_of, series_of
+from store.runs import kernel_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from store.database import Database
+
+# Every statement starts from the same choice of measurements; none reads a list of samples.
+_CHOSEN = """
+with chosen as (
+    select measurements.*, runs.started_at, runs.gpu_uuid, runs.timer, runs.clock_regime, runs.environment
+    from measurements join runs on runs.run_id = measurements.run_id
+    {where}
+)
+"""
+_HEADERS = "select {columns} from runs where runs.run_id in (select run_id from chosen)"
+_KERNELS = """
+select kernels.* from kernels join chosen
+on chosen.run_id = kernels.run_id and chosen.measurement_index = kernels.measurement_index
+order by kernels.run_id, kernels.measurement_index, kernels.kernel_index
+"""
+_POINTS = """
+select chosen.*, folded.medians_ms, coalesce(folded.n_samples, 0) as n_samples,
+    coalesce(folded.n_left_out, 0) as n_left_out
+from chosen left join (
+    select windows.run_id, windows.measurement_index,
+        list(median_ms order by windows.pass_index, windows.window_index)
+            filter (where invalid is null and n_kept > 0) as medians_ms,
+        sum(case when invalid is null then n_kept else 0 end)::bigint as n_samples,
+        sum(case when invalid is null then n - n_kept else n end)::bigint as n_left_out
+    from windows join chosen
+    on chosen.run_id = windows.run_id and chosen.measurement_index = windows.measurement_index
+    group by windows.run_id, windows.measurement_index
+) as folded
+on folded.run_id = chosen.run_id and folded.measurement_index = chosen.measurement_index
+order by chosen.started_at, chosen.run_id, chosen.measurement_index
+"""
+
+
+def load_points(
+    database: Database,
+    *,
+    run_ids: Sequence[str] | None = None,
+    series_ids: Sequence[str] | None = None,
+    benchmarks: Sequence[str] | None = None,
+    gpu_uuids: Sequence[str] | None = None,
+) -> list[SeriesPoint]:
+    """Measurements without their samples, oldest run first.
+
+    Args:
+        database: the store.
+        run_ids: only these runs, by their whole ids; None for all.
+        series_ids: only these series; None for all.
+        benchmarks: only these benchmarks; None for all.
+        gpu_uuids: only these GPUs; None for all.
+    """
+    chosen = {
+        "measurements.run_id": run_ids,
+        "measurements.series_id": series_ids,
+        "measurements.benchmark": benchmarks,
+        "runs.gpu_uuid": gpu_uuids,
+    }
+    limited = {column: values for column, values in chosen.items() if values is not None}
+    if not all(limited.values()):
+        return []
+    conditions = [f"{column} in ({placeholders(values)})" for column, values in limited.items()]
+    where = f"where {' and '.join(conditions)}" if conditions else ""
+    parameters = [value for values in limited.values() for value in values]
+    choice = _CHOSEN.format(where=where)
+    with database.reading() as connection:
+        headers = fetch_rows(connection, choice + _HEADERS.format(columns=HEADER_COLUMNS), parameters)
+        kernels = fetch_rows(connection, choice + _KERNELS, parameters)
+        points = fetch_rows(connection, choice + _POINTS, parameters)
+    return _assembled(headers, kernels, points)
+
+
+def _assembled(headers: list[Row], kernels: list[Row], points: list[Row]) -> list[SeriesPoint]:
+    header_by_run = {row["run_id"]: header_of(row) for row in headers}
+    series_by_id: dict[str, SeriesKey] = {}
+    kernels_by_place: dict[tuple[str, int], list[Kernel]] = {}
+    for row in kernels:
+        place = (row["run_id"], row["measurement_index"])
+        kernels_by_place.setdefault(place, []).append(kernel_of(row))
+    assembled = []
+    for row in points:
+        series = series_by_id.get(row["series_id"])
+        if series is None:
+            series = series_by_id[row["series_id"]] = series_of(row)
+        place = (row["run_id"], row["measurement_index"])
+        assembled.append(
+            _point(row, header_by_run[row["run_id"]], series, tuple(kernels_by_place.get(place, ())))
+        )
+    return assembled
+
+
+def _point(row: Row, header: RunHeader, series: SeriesKey, kernels: tuple[Kernel, ...]) -> SeriesPoint:
+    return SeriesPoint(
+        header=header,
+        series=series,
+        interval=interval_of(row, "", windows="interval_windows", status="fold_status"),
+        resolution_ms=row["resolution_ms"],
+        tier=Tier(row["tier"]),
+        tier_evidence=tuple(row["tier_evidence"]),
+        tags=tuple(row["tags"]),
+        source=row["source"],
+        window_medians_ms=tuple(row["medians_ms"] or ()),
+        n_samples=row["n_samples"],
+        n_left_out=row["n_left_out"],
+        kernels=kernels,
+        flops=row["flops"],
+        bytes_moved=row["bytes_moved"],
+    )

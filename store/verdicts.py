@@ -1,0 +1,108 @@
+"""Verdicts: one per series of a run; judging again replaces what was decided before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from store.checks import check_verdict
+from store.headers import placeholders
+from store.records import BaselineKind, Outcome, Reason, Standing, Tier, Verdict
+from store.rows import Row, fetch_rows, from_instant, insert_rows, interval_of, series_columns, series_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from store.database import Database
+    from store.records import Interval
+
+_PLAIN = (
+    "run_id", "outcome", "reason", "message", "standing", "tier", "windows", "baseline_kind",
+    "baseline_run_ids", "effect", "effect_low", "effect_high", "p_value", "q_value", "smallest_seen",
+    "judged_at",
+)  # fmt: skip
+_DELETE = "delete from verdicts where run_id = ? and series_id = ?"
+
+
+def save_verdicts(database: Database, verdicts: Sequence[Verdict]) -> None:
+    """Store verdicts in one transaction, in place of earlier ones on the same run and series.
+
+    Raises:
+        StoreInvalid: a verdict holds a number that is not finite.
+        StoreError: the store could not be opened or written.
+    """
+    if not verdicts:
+        return
+    for verdict in verdicts:
+        check_verdict(verdict)
+    latest = {(verdict.run_id, verdict.series.id): verdict for verdict in verdicts}
+    with database.writing() as connection:
+        connection.executemany(_DELETE, [list(place) for place in latest])
+        insert_rows(connection, "verdicts", [_row(verdict) for verdict in latest.values()])
+
+
+def load_verdicts(
+    database: Database,
+    *,
+    run_ids: Sequence[str] | None = None,
+    standing: Sequence[Standing] | None = None,
+) -> list[Verdict]:
+    """Verdicts, oldest decision first.
+
+    Args:
+        database: the store.
+        run_ids: only those on these runs, by their whole ids; None for all.
+        standing: only those of these standings; None for all.
+    """
+    chosen: dict[str, Sequence[str] | None] = {"run_id": run_ids, "standing": standing}
+    limited = {column: values for column, values in chosen.items() if values is not None}
+    if not all(limited.values()):
+        return []
+    conditions = [f"{column} in ({placeholders(values)})" for column, values in limited.items()]
+    where = f"where {' and '.join(conditions)} " if conditions else ""
+    with database.reading() as connection:
+        rows = fetch_rows(
+            connection,
+            f"select * from verdicts {where}order by judged_at, run_id, benchmark, parameters, series_id",  # noqa: S608 - fixed column names
+            [str(value) for values in limited.values() for value in values],
+        )
+    return [_verdict_of(row) for row in rows]
+
+
+def _row(verdict: Verdict) -> Row:
+    return {
+        **{name: getattr(verdict, name) for name in _PLAIN},
+        **series_columns(verdict.series),
+        **_interval_columns("candidate", verdict.candidate),
+        **_interval_columns("baseline", verdict.baseline),
+    }
+
+
+def _interval_columns(prefix: str, interval: Interval | None) -> Row:
+    return {
+        f"{prefix}_center_ms": interval and interval.center,
+        f"{prefix}_low_ms": interval and interval.low,
+        f"{prefix}_high_ms": interval and interval.high,
+        f"{prefix}_windows": interval and interval.windows,
+        f"{prefix}_status": interval and interval.status,
+    }
+
+
+def _verdict_of(row: Row) -> Verdict:
+    baseline = None
+    if row["baseline_status"] is not None:
+        baseline = interval_of(row, "baseline_", windows="baseline_windows", status="baseline_status")
+    return Verdict(
+        **{name: row[name] for name in _PLAIN}
+        | {
+            "outcome": Outcome(row["outcome"]),
+            "reason": Reason(row["reason"]),
+            "standing": Standing(row["standing"]),
+            "tier": Tier(row["tier"]),
+            "baseline_kind": BaselineKind(row["baseline_kind"]),
+            "baseline_run_ids": tuple(row["baseline_run_ids"]),
+            "judged_at": from_instant(row["judged_at"]),
+        },
+        series=series_of(row),
+        candidate=interval_of(row, "candidate_", windows="candidate_windows", status="candidate_status"),
+        baseline=baseline,
+    )
