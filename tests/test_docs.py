@@ -66,13 +66,14 @@ def commands_in(text: str, file: str) -> Iterator[Shown]:
         if match[1] in SHELL:
             first = text.count("\n", 0, match.start(2)) + 1
             for number, line in enumerate(match[2].replace("\\\n", "  ").splitlines(), first):
-                yield from _ours(line.removeprefix("$ "), file, number)
+                yield from _ours(line.removeprefix("$ "), file, number, fewest_words=1)
     blanked = FENCE.sub(lambda m: "\n" * m[0].count("\n"), text)
     for match in INLINE.finditer(blanked):
-        yield from _ours(match[1], file, blanked.count("\n", 0, match.start()) + 1)
+        # A single word is the name of a room, not a command line.
+        yield from _ours(match[1], file, blanked.count("\n", 0, match.start()) + 1, fewest_words=2)
 
 
-def _ours(line: str, file: str, number: int) -> Iterator[Shown]:
+def _ours(line: str, file: str, number: int, *, fewest_words: int) -> Iterator[Shown]:
     try:
         words = shlex.split(line, comments=True)
     except ValueError:  # an apostrophe in inline code: no command line
@@ -81,7 +82,7 @@ def _ours(line: str, file: str, number: int) -> Iterator[Shown]:
         words.pop(0)
     if "->" in words:  # an arrow between rooms, not a command line
         return
-    if len(words) > 1 and words[0].removeprefix(".venv/bin/") in {*ROOM_OF_COMMAND, "make"}:
+    if len(words) >= fewest_words and words[0].removeprefix(".venv/bin/") in {*ROOM_OF_COMMAND, "make"}:
         yield Shown(file, number, (words[0].removeprefix(".venv/bin/"), *words[1:]))
 
 
