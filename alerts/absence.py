@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from alerts import shown
-from alerts.baseline import Doubt, is_usable, measured_before
+from alerts.baseline import Doubt, measured_before
 from alerts.verdicts import evidence
 from store.records import Reason
 
@@ -33,8 +33,8 @@ def explain_absence(
     same_series = [point for point in same_case if point.series == candidate.series]
     return (
         _history_unknown(candidate.header)
-        or (_unusable(same_series, policy) if same_series else None)
-        or (_other_key(candidate.series, same_case) if same_case else None)
+        or (unusable(same_series, policy) if same_series else None)
+        or (other_key(candidate.series, same_case) if same_case else None)
         or (_new(candidate, before) if before else None)
         or _never_measured(candidate, points, line)
     )
@@ -72,26 +72,26 @@ measure a commit"
     return Doubt(reason=Reason.HISTORY_MISSING, message=message)
 
 
-def _unusable(same_series: Sequence[SeriesPoint], policy: Policy) -> Doubt | None:
+def unusable(same_series: Sequence[SeriesPoint], policy: Policy) -> Doubt:
+    """What to say when the series was measured before, and none of it can be trusted."""
     nearest = same_series[0]
-    if is_usable(nearest, policy):  # pragma: no cover - choose_baseline would have taken it
-        return None
     runs = shown.count(len(same_series), "earlier run")
     return Doubt(
         reason=Reason.BASELINE_TIER_TOO_LOW,
-        message=f"{runs} on ancestors, none of tier {policy.minimum_tier} or better (nearest "
+        message=f"{runs} to compare with, none of tier {policy.minimum_tier} or better (nearest "
         f"{shown.short(nearest.header.commit_sha)}: tier {nearest.tier}, {evidence(nearest)}): "
         f"{_measure(nearest.header.commit_sha)}",
     )
 
 
-def _other_key(ours: SeriesKey, same_case: Sequence[SeriesPoint]) -> Doubt:
+def other_key(ours: SeriesKey, same_case: Sequence[SeriesPoint]) -> Doubt:
+    """What to say when the case was measured before, under a key that is never compared with ours."""
     closest = min(same_case, key=lambda point: len(differences(ours, point.series)))
     found = differences(ours, closest.series)
     said = "; ".join(sentence for _, sentence in found)
     return Doubt(
         reason=found[0][0],
-        message=f"ancestors were measured under other conditions, which are never compared "
+        message="the baseline was measured under other conditions, which are never compared "
         f"(nearest {shown.short(closest.header.commit_sha)}: {said}): "
         f"{_measure(closest.header.commit_sha)} under the conditions of this run",
     )

@@ -13,7 +13,7 @@ from store.folding import fold_windows
 from store.records import BaselineKind, Interval, Reason, SeriesPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.records import RunHeader
 
@@ -68,10 +68,20 @@ def choose_baseline(
         for point in measured_before(candidate, history, line)
         if point.series == candidate.series and is_usable(point, policy)
     ]
-    if len(usable) >= policy.pool_minimum:
-        return _pool(usable[: policy.pool_size])
-    if usable:
-        return Baseline(kind=BaselineKind.SINGLE, points=(usable[0],), interval=usable[0].interval)
+    return form_baseline(usable, policy)
+
+
+def form_baseline(points: Sequence[SeriesPoint], policy: Policy) -> Baseline | None:
+    """A pool of the first points, or the first alone where they are too few, or None of none.
+
+    Args:
+        points: usable points of one series, the most telling first.
+        policy: how many runs a pool takes.
+    """
+    if len(points) >= policy.pool_minimum:
+        return _pool(points[: policy.pool_size])
+    if points:
+        return Baseline(kind=BaselineKind.SINGLE, points=(points[0],), interval=points[0].interval)
     return None
 
 
@@ -115,7 +125,7 @@ def describe(baseline: Baseline) -> str:
     return f"{shown.count(len(baseline.points), 'run')} up to {newest}"
 
 
-def _pool(points: list[SeriesPoint]) -> Baseline:
+def _pool(points: Sequence[SeriesPoint]) -> Baseline:
     centers = [center for point in points if (center := point.interval.center) is not None]
     logs = [math.log(center) for center in centers]
     return Baseline(

@@ -25,8 +25,10 @@ from store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
+
+    from store.records import SeriesKey
 
 SENTINEL = "sentinel"
 
@@ -122,28 +124,48 @@ class RunJudgement:
 
 
 def judge_evidence(evidence: Evidence, policy: Policy, *, judged_at: datetime) -> RunJudgement:
-    """Judge every point of a run: baseline, flag, sentinels, q-values, and what is missing."""
+    """Judge every point of a run against its ancestors, and say what is missing."""
     baselines = {
         point.series: choose_baseline(point, evidence.history, evidence.line, policy)
         or explain_absence(point, evidence.history, evidence.line, policy)
         for point in evidence.candidates
     }
+    return RunJudgement(
+        header=evidence.header,
+        judged=judge_points(evidence.candidates, baselines, policy, judged_at=judged_at),
+        failures=evidence.failures,
+        missing=_missing(evidence),
+        baseline=describe_baselines(baselines.values()),
+    )
+
+
+def judge_points(
+    candidates: Iterable[SeriesPoint],
+    baselines: Mapping[SeriesKey, Baseline | Doubt],
+    policy: Policy,
+    *,
+    judged_at: datetime,
+) -> tuple[JudgedPoint, ...]:
+    """Judge the points of one run, each against its own baseline, by label.
+
+    A sentinel that moved takes every verdict back; q-values are over the whole suite.
+    """
     judged = [
         JudgedPoint(
             point=point,
             verdict=judge_point(point, baseline, policy, judged_at=judged_at),
             before=baseline.nearest if isinstance(baseline, Baseline) else None,
         )
-        for point in sorted(evidence.candidates, key=lambda point: (point.series.case.label, point.series.id))
+        for point in sorted(candidates, key=lambda point: (point.series.case.label, point.series.id))
         for baseline in (baselines[point.series],)
     ]
-    return RunJudgement(
-        header=evidence.header,
-        judged=tuple(_with_q_values(_void_if_machine_moved(judged, policy))),
-        failures=evidence.failures,
-        missing=_missing(evidence),
-        baseline=_describe_all([b for b in baselines.values() if isinstance(b, Baseline)]),
-    )
+    return tuple(_with_q_values(_void_if_machine_moved(judged, policy)))
+
+
+def describe_baselines(baselines: Iterable[Baseline | Doubt]) -> str:
+    """The baseline that most points of a run share, in words."""
+    words = sorted(describe(baseline) for baseline in baselines if isinstance(baseline, Baseline))
+    return Counter(words).most_common(1)[0][0] if words else "no baseline"
 
 
 def _void_if_machine_moved(judged: list[JudgedPoint], policy: Policy) -> list[JudgedPoint]:
@@ -219,11 +241,3 @@ def _comparable(other: RunHeader, evidence: Evidence) -> bool:
         == (header.gpu_uuid, header.timer, header.clock_regime, header.environment)
         and bool(set(other.suites) & set(header.suites))
     )
-
-
-def _describe_all(baselines: Sequence[Baseline]) -> str:
-    """The baseline that most points share, in words."""
-    if not baselines:
-        return "no baseline"
-    ranked = Counter(sorted(describe(baseline) for baseline in baselines)).most_common(1)
-    return ranked[0][0]

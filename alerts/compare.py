@@ -1,0 +1,165 @@
+"""Two commits, or two runs, side by side. Nothing is saved."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from alerts import shown
+from alerts.absence import other_key, unusable
+from alerts.baseline import Baseline, Doubt, form_baseline, is_usable
+from alerts.errors import NothingToJudge
+from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines, judge_points
+from alerts.naming import runs_named
+from alerts.policy import Policy
+from alerts.standing import settle
+from store.records import Reason
+from store.runs import load_run
+from store.series import load_points
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from store.database import Database
+    from store.records import RunHeader, SeriesKey, SeriesPoint, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """The runs on either side of a comparison, newest first, all on one GPU unless named by id."""
+
+    base: tuple[RunHeader, ...]
+    candidate: tuple[RunHeader, ...]
+
+
+def compare(
+    database: Database,
+    base: str,
+    candidate: str,
+    *,
+    gpu: str | None = None,
+    checkout: Path,
+    policy: Policy | None = None,
+) -> RunJudgement:
+    """Judge the newest run of one commit against the runs of another on the same GPU.
+
+    Six or more runs of the base commit make a pool, as on any history; fewer leave the newest
+    alone. A change is confirmed when the candidate's session before also shows it.
+
+    Args:
+        database: the store.
+        base: the commit or run to compare with; see ``runs_named``.
+        candidate: the commit or run that is judged.
+        gpu: the GPU's UUID or the beginning of it; the candidate's newest where None.
+        checkout: where names such as ``main`` are looked up.
+        policy: the thresholds; the defaults where None.
+
+    Raises:
+        AlertsError: a side names nothing, or the two have no GPU in common.
+        StoreError: the store cannot be read.
+    """
+    policy = policy or Policy()
+    sides = choose_sides(
+        runs_named(database, base, checkout=checkout),
+        runs_named(database, candidate, checkout=checkout),
+        gpu=gpu,
+    )
+    base_points = _points(database, sides.base)
+    judged, baselines = _judge_newest(_points(database, sides.candidate), sides, base_points, policy)
+    failures = load_run(database, sides.candidate[0].run_id).failures
+    answered = {item.point.series.case for item in judged} | {failure.case for failure in failures}
+    expected = {point.series.case for point in base_points if SENTINEL not in point.tags}
+    return RunJudgement(
+        header=sides.candidate[0],
+        judged=judged,
+        failures=failures,
+        missing=tuple(sorted(expected - answered, key=lambda case: case.label)),
+        baseline=describe_baselines(baselines),
+    )
+
+
+def _judge_newest(
+    points: Sequence[SeriesPoint], sides: Sides, base: Sequence[SeriesPoint], policy: Policy
+) -> tuple[tuple[JudgedPoint, ...], list[Baseline | Doubt]]:
+    """The newest candidate run, with the standing that the sessions before lend it."""
+    moment = datetime.now(UTC)
+    sessions: dict[SeriesKey, list[Verdict]] = defaultdict(list)
+    judged: tuple[JudgedPoint, ...] = ()
+    baselines: dict[SeriesKey, Baseline | Doubt] = {}
+    for header in reversed(sides.candidate):
+        own = [point for point in points if point.header.run_id == header.run_id]
+        baselines = {point.series: _baseline(point, base, policy) for point in own}
+        judged = judge_points(own, baselines, policy, judged_at=moment)
+        for item in judged:
+            sessions[item.point.series].append(item.verdict)
+    settled = tuple(
+        replace(
+            item,
+            verdict=settle(
+                sessions[item.point.series], resolution_ms=item.point.resolution_ms, policy=policy
+            )[-1],
+        )
+        for item in judged
+    )
+    return settled, list(baselines.values())
+
+
+def choose_sides(base: Sequence[RunHeader], candidate: Sequence[RunHeader], *, gpu: str | None) -> Sides:
+    """Keep the runs that may be compared: committed code, on one GPU that both sides know.
+
+    A run that was named by its id stands alone and is kept whatever it is.
+
+    Raises:
+        NothingToJudge: nothing is left; the message names the GPUs of both sides.
+    """
+    before, after = _committed(base), _committed(candidate)
+    common = [run.gpu_uuid for run in after if any(other.gpu_uuid == run.gpu_uuid for other in before)]
+    if gpu is not None:
+        common = [uuid for uuid in common if uuid.startswith(gpu)]
+    if common:
+        return Sides(
+            base=tuple(run for run in before if run.gpu_uuid == common[0]),
+            candidate=tuple(run for run in after if run.gpu_uuid == common[0]),
+        )
+    if gpu is None and len(before) == len(after) == 1:
+        return Sides(base=tuple(before), candidate=tuple(after))  # each verdict then says what differs
+    asked = "" if gpu is None else f" that begins with {shown.visible(gpu)}"
+    raise NothingToJudge(
+        f"the two sides have no GPU in common{asked}: the baseline was measured on {_gpus(before)}, "
+        f"the candidate on {_gpus(after)}. Measure the missing one with `collect --commit`"
+    )
+
+
+def _committed(runs: Sequence[RunHeader]) -> list[RunHeader]:
+    """Without runs of uncommitted changes, unless that is the only one."""
+    return list(runs) if len(runs) == 1 else [run for run in runs if not run.dirty]
+
+
+def _gpus(runs: Sequence[RunHeader]) -> str:
+    return ", ".join(sorted({shown.visible(run.gpu_uuid) for run in runs})) or "no GPU with committed code"
+
+
+def _points(database: Database, runs: Sequence[RunHeader]) -> list[SeriesPoint]:
+    """The points of the runs, in the order of the runs."""
+    place = {run.run_id: index for index, run in enumerate(runs)}
+    points = load_points(database, run_ids=list(place))
+    return sorted(points, key=lambda point: place[point.header.run_id])
+
+
+def _baseline(point: SeriesPoint, base: Sequence[SeriesPoint], policy: Policy) -> Baseline | Doubt:
+    others = [other for other in base if other.header.run_id != point.header.run_id]
+    same_case = [other for other in others if other.series.case == point.series.case]
+    same_series = [other for other in same_case if other.series == point.series]
+    if found := form_baseline([other for other in same_series if is_usable(other, policy)], policy):
+        return found
+    if same_series:
+        return unusable(same_series, policy)
+    if same_case:
+        return other_key(point.series, same_case)
+    return Doubt(
+        reason=Reason.NEW_BENCHMARK,
+        message="the baseline side has no number for it: measure that side with the same suite",
+    )
