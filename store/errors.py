@@ -8,6 +8,8 @@ StoreError
 ├── RunNotFound
 ├── BundleInvalid
 └── GitError
+    ├── NoRepository
+    └── UnknownRevision
 """
 
 from __future__ import annotations
@@ -43,3 +45,11 @@ class BundleInvalid(StoreError):  # noqa: N818 - named by what is wrong, as the 
 
 class GitError(StoreError):
     """Git could not answer; the message holds its own words."""
+
+
+class NoRepository(GitError):  # noqa: N818 - named by what is wrong, as the others
+    """The folder lies in no git repository."""
+
+
+class UnknownRevision(GitError):  # noqa: N818 - named by what is wrong, as the others
+    """The repository knows no commit by this name."""
