@@ -13,6 +13,6 @@ python="$work/environment/bin/python"
 "$python" -m pip wheel --quiet --no-deps --wheel-dir "$work/dist" .
 wheel="$(echo "$work"/dist/kernelwatch-*.whl)"
 
-"$python" -m pip install --quiet "$wheel[dashboard,alerts]"
+"$python" -m pip install --quiet "${wheel}[dashboard,alerts]"
 cd "$work" # so that nothing is imported from the checkout
 "$python" "$root/scripts/check_wheel.py" "$wheel"
