@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from store.database import DEFAULT_URL
+from store.database import DEFAULT_URL, STORE_VARIABLE
 
 _APP = Path(__file__).with_name("app.py")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -44,7 +44,7 @@ def streamlit_arguments(*, port: int, address: str, base_path: str, open_browser
 @click.option(
     "--store",
     "url",
-    envvar="KERNELWATCH_STORE",
+    envvar=STORE_VARIABLE,
     default=DEFAULT_URL,
     help="The store to show: a file or a URL.",
 )
@@ -73,4 +73,6 @@ def main(url: str, port: int, address: str, base_path: str, *, open_browser: boo
     click.echo("Ctrl-C stops it.")
     sys.stdout.flush()
     # The server takes the place of this process, so that signals and exit code are its own.
-    os.execve(arguments[0], arguments, os.environ | {"KERNELWATCH_STORE": url})
+    os.execve(  # noqa: S606 - a fixed argument list, no shell
+        arguments[0], arguments, os.environ | {STORE_VARIABLE: url}
+    )

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 _UNITS = (("s", 1e3), ("ms", 1.0), ("us", 1e-3), ("ns", 1e-6))
 _SIGNIFICANT_DIGITS = 4
-_SHORT_SHA_LENGTH = 8
+_SHORT_SHA_LENGTH = 9
 _GPU_DIGITS = 4
-NOTHING = "–"
+NOTHING = "n/a"
 
 
 def unit_for(milliseconds: float) -> tuple[str, float]:

@@ -16,7 +16,7 @@ from store import commits as store_commits
 from store import runs as store_runs
 from store import series as store_series
 from store import verdicts as store_verdicts
-from store.database import DEFAULT_URL, Database
+from store.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ Stamp = tuple[tuple[int, int] | None, ...]
 
 def store_url() -> str:
     """The store to show, as the command line passed it on."""
-    return os.environ.get("KERNELWATCH_STORE", DEFAULT_URL)
+    return Database.default().url
 
 
 def stamp(url: str) -> Stamp:
@@ -125,7 +125,7 @@ def _run(url: str, stamp: Stamp, run_id: str) -> Run:  # noqa: ARG001 - key
 @st.cache_data(**_CACHE)
 def _points(
     url: str,
-    stamp: Stamp,
+    stamp: Stamp,  # noqa: ARG001 - key
     run_ids: tuple[str, ...] | None,
     series_ids: tuple[str, ...] | None,
 ) -> list[SeriesPoint]:

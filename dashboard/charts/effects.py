@@ -90,7 +90,8 @@ def _values(verdict: Verdict) -> Mapping[str, Any]:
         "baseline_low": baseline[0],
         "baseline_high": baseline[2],
         "verdict": str(verdict.outcome) + (f", {word}" if word else ""),
-        "effect": f"{format_effect(verdict.effect)} ({format_effect_interval(verdict.effect_low, verdict.effect_high)})",
+        "effect": format_effect(verdict.effect),
+        "bounds": format_effect_interval(verdict.effect_low, verdict.effect_high),
         "candidate": format_interval(verdict.candidate),
         "baseline": f"{format_interval(verdict.baseline)} ({verdict.baseline_kind})",
         "message": verdict.message,
@@ -101,7 +102,7 @@ def _tooltip() -> list[alt.Tooltip]:
     return [
         alt.Tooltip(f"{name}:N", title=title)
         for name, title in (
-            ("label", "benchmark"), ("verdict", "verdict"), ("effect", "effect"),
+            ("label", "benchmark"), ("verdict", "verdict"), ("effect", "effect"), ("bounds", "effect 95 %"),
             ("candidate", "candidate"), ("baseline", "baseline"), ("message", "why"),
         )
     ]  # fmt: skip

@@ -53,7 +53,9 @@ def windows_chart(measurement: Measurement) -> alt.LayerChart:
             color=alt.Color(
                 "kind:N", scale=alt.Scale(domain=kinds, range=[CANDIDATE_COLOR, DOUBT_COLOR]), legend=legend
             ),
-            shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "cross"]), legend=legend),
+            shape=alt.Shape(
+                "kind:N", scale=alt.Scale(domain=kinds, range=["circle", "cross"]), legend=legend
+            ),
             tooltip=[
                 alt.Tooltip(f"{name}:N", title=title)
                 for name, title in (

@@ -1,0 +1,28 @@
+"""What ``streamlit run`` starts: the frame and the way to the pages, nothing else."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import states
+from dashboard.errors import DashboardError
+from store.errors import StoreError
+
+_HERE = Path(__file__).parent
+_ASSETS = _HERE / "assets"
+
+# A local picture: an icon by name would be fetched from a server outside.
+st.set_page_config(page_title="kernelwatch", page_icon=str(_ASSETS / "icon.png"), layout="wide")
+st.html(_ASSETS / "style.css")
+page = st.navigation(
+    [
+        st.Page(_HERE / "views" / "overview.py", title="Overview", default=True),
+        st.Page(_HERE / "views" / "trends.py", title="Trends", url_path="trends"),
+        st.Page(_HERE / "views" / "commit.py", title="Commit", url_path="commit"),
+    ],
+    position="top",
+)
+try:
+    page.run()
+except (StoreError, DashboardError) as error:
+    states.show_error(error)

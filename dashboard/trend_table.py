@@ -1,0 +1,34 @@
+"""The rows of the table below a trend chart. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dashboard.formatting import NOTHING, format_duration, format_interval, format_moment, short_sha
+from dashboard.tables import Markup, effect_cell, link, plain, tier_badge, two_lines, verdict_badge
+from dashboard.url_state import page_address
+
+if TYPE_CHECKING:
+    from dashboard.trend import TrendRow
+
+
+def trend_cells(row: TrendRow) -> list[Markup]:
+    """One cell for each column of the table."""
+    point, header, commit = row.point, row.point.header, row.commit
+    address = page_address("commit", {"sha": header.commit_sha or "", "run": header.run_id})
+    marks = [commit.subject] if commit else []
+    if header.dirty:
+        marks.insert(0, "uncommitted changes")
+    elif not row.on_line:
+        marks.insert(0, "off the main line")
+    return [
+        two_lines(link(short_sha(header.commit_sha), address), " · ".join(marks)),
+        plain(format_moment(commit.authored_at) if commit else NOTHING),
+        plain(format_duration(point.interval.center)),
+        plain(format_interval(point.interval)),
+        tier_badge(point.tier, point.tier_evidence),
+        verdict_badge(row.verdict),
+        effect_cell(row.verdict),
+        plain(str(point.interval.windows)),
+        plain(f"{point.n_samples:,}" + (f" (+{point.n_left_out} left out)" if point.n_left_out else "")),
+    ]

@@ -1,0 +1,1 @@
+"""The pages, one file each. Streamlit runs them as scripts; ``app.py`` names them."""

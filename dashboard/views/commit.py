@@ -1,0 +1,298 @@
+"""Commit: what one run found on one commit, down to windows, kernels and logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import queries, states, url_state
+from dashboard.charts import effects as effects_charts
+from dashboard.charts import windows as windows_charts
+from dashboard.errors import UnknownCommit
+from dashboard.formatting import (
+    count_of,
+    format_duration,
+    format_interval,
+    format_moment,
+    gpu_label,
+    short_sha,
+)
+from dashboard.latest import worst_first
+from dashboard.reproduce import reproduce_command
+from dashboard.tables import (
+    Column,
+    Markup,
+    code,
+    effect_cell,
+    link,
+    plain,
+    table,
+    tier_badge,
+    two_lines,
+    verdict_badge,
+)
+from dashboard.url_state import page_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.records import Commit, Failure, Measurement, Run, RunHeader, Verdict
+
+_COMMITS_OFFERED = 20
+
+
+def show() -> None:
+    """Draw the page."""
+    headers = queries.recent_headers()
+    if not headers:
+        states.show_empty()
+        return
+    sha = next(iter(url_state.in_url("sha")), None)
+    run_id = next(iter(url_state.in_url("run")), None)
+    if sha is None and run_id is None:
+        _offer_commits(headers)
+        return
+    on_commit = _runs_on(sha) if sha is not None else [queries.run(run_id or "").header]
+    chosen = _choose_run(on_commit, run_id)
+    run = queries.run(chosen)
+    verdicts = {
+        series_id: verdict for (_, series_id), verdict in queries.verdicts([run.header.run_id]).items()
+    }
+    _show_head(run, queries.commits(run.header.repository))
+    measured = sorted(
+        run.measurements, key=lambda m: (worst_first(verdicts.get(run.series_key(m).id)), m.case.label)
+    )
+    _show_measurements(run, measured, verdicts)
+    _show_effects([verdicts[key] for m in measured if (key := run.series_key(m).id) in verdicts])
+    _show_one(run, measured)
+    _show_failures(run.failures)
+    _show_machine(run.header)
+
+
+def _offer_commits(headers: Sequence[RunHeader]) -> None:
+    st.title("Commit")
+    st.info("Choose one of the commits measured last, or open one from the overview or a trend.")
+    newest: dict[str, RunHeader] = {}
+    for header in headers:
+        newest.setdefault(header.commit_sha or header.run_id, header)
+    for header in list(newest.values())[:_COMMITS_OFFERED]:
+        commit = queries.commits(header.repository).get(header.commit_sha or "")
+        st.page_link(
+            "views/commit.py",
+            label=f"{short_sha(header.commit_sha)} {commit.subject if commit else header.repository}",
+            query_params=_address_of(header),
+        )
+
+
+def _address_of(header: RunHeader) -> dict[str, str]:
+    return {"sha": header.commit_sha} if header.commit_sha else {"run": header.run_id}
+
+
+def _runs_on(sha: str) -> list[RunHeader]:
+    headers = queries.headers_of_commit(sha)
+    found = sorted({header.commit_sha or "" for header in headers})
+    if not found:
+        raise UnknownCommit(
+            f"no run on commit {sha} is stored: measure it with 'collect --commit {sha}', "
+            "or look whether the link belongs to another store"
+        )
+    if len(found) > 1:
+        raise UnknownCommit(f"{sha} is the beginning of several commits: {', '.join(found)}; use more digits")
+    return headers
+
+
+def _choose_run(headers: Sequence[RunHeader], run_id: str | None) -> str:
+    """The run that the URL names, or the newest one; several can be chosen between."""
+    names = {
+        header.run_id: f"{format_moment(header.started_at)} · "
+        f"{gpu_label(header.gpu_name, header.gpu_uuid)} · {header.timer}, {header.clock_regime} clocks"
+        + (" · uncommitted changes" if header.dirty else "")
+        for header in headers
+    }
+    if run_id is not None and run_id not in names:
+        raise UnknownCommit(
+            f"run {run_id} is not among the {count_of(len(names), 'run')} on this commit: "
+            "leave 'run' out of the address to see the newest"
+        )
+    if len(names) == 1:
+        return next(iter(names))
+    return url_state.one("Run", "run", list(names), default=next(iter(names)), show=names.__getitem__)
+
+
+def _show_head(run: Run, commits: Mapping[str, Commit]) -> None:
+    header, commit = run.header, commits.get(run.header.commit_sha or "")
+    st.title(commit.subject if commit else f"Run {header.run_id[:8]}")
+    facts = [
+        f"`{header.commit_sha or 'no commit'}`" + (" with uncommitted changes" if header.dirty else ""),
+    ]
+    if commit:
+        facts.append(f"by {_literal(commit.author)}, {format_moment(commit.authored_at)}")
+    facts.append(
+        f"in {_literal(header.repository)}, measured {format_moment(header.started_at)} on "
+        f"{_literal(gpu_label(header.gpu_name, header.gpu_uuid))}, timer {header.timer}, "
+        f"{header.clock_regime} clocks, {count_of(header.passes, 'pass', 'passes')}"
+    )
+    if header.merge_base and header.merge_base != header.commit_sha:
+        facts.append(f"left {_literal(header.base_ref or 'its base')} at `{short_sha(header.merge_base)}`")
+    st.markdown("  \n".join(facts))
+    if header.interrupted:
+        st.warning("This run was ended early. What it holds was measured in full; the rest is missing.")
+    if header.history_note:
+        st.warning(f"The history of this commit is not known in full: {header.history_note}")
+    st.caption("To measure it again")
+    st.code(reproduce_command(header), language="shell")
+
+
+def _show_measurements(run: Run, measured: Sequence[Measurement], verdicts: Mapping[str, Verdict]) -> None:
+    st.subheader("Measurements")
+    if not measured:
+        st.info("This run measured nothing; the failures below say why.")
+        return
+    if not verdicts:
+        st.info("Nothing of this run was judged yet: `alerts compare` does that.")
+    columns = [
+        Column("Benchmark"), Column("Verdict"), Column("Effect"), Column("Median", numeric=True),
+        Column("Interval 95 %", numeric=True), Column("Tier"),
+        Column("Windows", numeric=True, wide_only=True), Column("Why", wide_only=True),
+    ]  # fmt: skip
+    rows = [_measurement_cells(run, m, verdicts.get(run.series_key(m).id)) for m in measured]
+    st.html(table("Measurements of this run, worst first", columns, rows))
+
+
+def _measurement_cells(run: Run, measurement: Measurement, verdict: Verdict | None) -> list[Markup]:
+    trend = page_address("trends", {"series": run.series_key(measurement).id})
+    why = verdict.message if verdict else ""
+    return [
+        two_lines(link(measurement.case.label, trend, more="Show the trend"), measurement.source),
+        verdict_badge(verdict),
+        effect_cell(verdict),
+        plain(format_duration(measurement.interval.center)),
+        plain(format_interval(measurement.interval)),
+        tier_badge(measurement.tier, measurement.tier_evidence),
+        plain(str(measurement.interval.windows)),
+        two_lines(plain(why), "; ".join(measurement.tier_evidence[:1])),
+    ]
+
+
+def _show_effects(verdicts: Sequence[Verdict]) -> None:
+    drawn = [verdict for verdict in verdicts if effects_charts.can_be_drawn(verdict)]
+    if not drawn:
+        return
+    st.subheader("Candidate against baseline")
+    shown = drawn[: effects_charts.ROWS_MAX]
+    st.altair_chart(
+        effects_charts.effects_chart(shown),
+        alt=f"Intervals of candidate and baseline of {count_of(len(shown), 'benchmark')}, worst first; "
+        "the table above holds the numbers.",
+    )
+    left_out = len(verdicts) - len(shown)
+    st.caption(
+        "Grey: the baseline, with its own interval. Coloured: this run."
+        + (
+            f" {count_of(left_out, 'row')} of the table without a baseline or further down."
+            if left_out
+            else ""
+        )
+    )
+
+
+def _show_one(run: Run, measured: Sequence[Measurement]) -> None:
+    if not measured:
+        return
+    st.subheader("One benchmark in detail")
+    by_id = {run.series_key(m).id: m for m in measured}
+    chosen = url_state.one(
+        "Benchmark",
+        "benchmark",
+        list(by_id),
+        default=next(iter(by_id)),
+        show=lambda series_id: by_id[series_id].case.label,
+    )
+    measurement = by_id[chosen]
+    st.markdown(
+        f"Tier {measurement.tier}: "
+        + "; ".join(map(_literal, measurement.tier_evidence))
+        + _rates(measurement)
+    )
+    st.altair_chart(
+        windows_charts.windows_chart(measurement),
+        alt=f"Samples of {measurement.case.label} in {count_of(len(measurement.windows), 'window')}; "
+        f"interval {format_interval(measurement.interval)}.",
+    )
+    step = windows_charts.samples_step(measurement)
+    st.caption(
+        "Each dot is one iteration in the order it was taken; bars are medians of windows, the band is the "
+        "interval they were folded into." + (f" One sample in {step} is drawn." if step > 1 else "")
+    )
+    _show_invalid(measurement)
+    _show_kernels(measurement)
+
+
+def _rates(measurement: Measurement) -> str:
+    rates = []
+    if measurement.tflops is not None:
+        rates.append(f"{measurement.tflops:.3g} TFLOP/s")
+    if measurement.bandwidth_tbs is not None:
+        rates.append(f"{measurement.bandwidth_tbs:.3g} TB/s")
+    return f"  \n{', '.join(rates)} at the median" if rates else ""
+
+
+def _show_invalid(measurement: Measurement) -> None:
+    for window in measurement.windows:
+        if window.invalid is not None:
+            st.warning(f"The window of pass {window.pass_index} does not count: {_literal(window.invalid)}")
+
+
+def _show_kernels(measurement: Measurement) -> None:
+    if not measurement.kernels:
+        return
+    columns = [
+        Column("Kernel"), Column("Launches", numeric=True), Column("Grid", numeric=True),
+        Column("Block", numeric=True), Column("Cluster", numeric=True, wide_only=True),
+        Column("Registers", numeric=True), Column("Shared memory", numeric=True),
+    ]  # fmt: skip
+    rows = [
+        [
+            code(kernel.name), plain(str(kernel.count)), plain(_extent(kernel.grid)),
+            plain(_extent(kernel.block)), plain(_extent(kernel.cluster)), plain(str(kernel.registers)), plain(f"{kernel.shared_bytes:,} B"),
+        ]
+        for kernel in measurement.kernels
+    ]  # fmt: skip
+    st.html(table("Kernels that one call launched", columns, rows))
+
+
+def _extent(size: tuple[int, int, int]) -> str:
+    return " x ".join(map(str, size)) if any(size) else "none"
+
+
+def _show_failures(failures: Sequence[Failure]) -> None:
+    if not failures:
+        return
+    st.subheader("Failures")
+    for failure in failures:
+        name = failure.case.label if failure.case else failure.source
+        with st.expander(f"{_literal(name)}: {failure.kind} ({failure.stage})"):
+            st.markdown(f"{_literal(failure.message)}  \n`{failure.source}`")
+            if failure.log:
+                st.code(failure.log, language=None)
+
+
+def _show_machine(header: RunHeader) -> None:
+    with st.expander("Machine and software of this run"):
+        columns = [Column("Reading"), Column("Value")]
+        readings = [("run", header.run_id), ("GPU", header.gpu_uuid), ("environment", header.environment)]
+        rows = [[plain(name), code(value)] for name, value in readings]
+        for name, reading in sorted(header.context.items()):
+            value = f"not readable: {reading.error}" if reading.error else str(reading.value)
+            rows.append([plain(name), code(value)])
+        st.html(table("Readings of machine and software", columns, rows))
+
+
+def _literal(text: str) -> str:
+    """Text for a Markdown line: whatever came from a benchmark or a commit must not format it."""
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()<>#+-.!|~$:&" else letter for letter in text)
+
+
+if __name__ == "__main__":
+    show()

@@ -1,0 +1,244 @@
+"""Trends: series over their commits, as bands, with tiers and flags; a click leads to the commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import queries, states, url_state
+from dashboard.charts import trend as trend_charts
+from dashboard.errors import UnknownSeries
+from dashboard.formatting import count_of, gpu_label, short_sha
+from dashboard.latest import lately, latest_rows
+from dashboard.series_names import series_names
+from dashboard.tables import Column, table
+from dashboard.timeline import Timeline, lay_out, main_line
+from dashboard.trend import TrendRow, places_max, reference_of, trend_rows
+from dashboard.trend_table import trend_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.records import Commit, RunHeader, SeriesPoint, Verdict
+
+SERIES_MAX = 8
+_COMMIT_COUNTS = ("50", "150", "500", "1000")
+_COMMIT_COUNT = "150"
+# Several runs may stand on one commit; this many are read for each commit that is shown.
+_RUNS_PER_COMMIT = 3
+_MOVERS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What the controls say."""
+
+    relative: bool
+    logarithmic: bool
+    off_line: bool
+    n_commits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _History:
+    """What the store knows about the runs to be shown."""
+
+    timeline: Timeline
+    commits: Mapping[str, Commit]
+    line: frozenset[str]
+    verdicts: Mapping[tuple[str, str], Verdict]
+
+
+def show() -> None:
+    """Draw the page."""
+    headers = queries.recent_headers()
+    if not headers:
+        states.show_empty()
+        return
+    st.title("Trends")
+    recent = [header.run_id for header in lately(headers, per_gpu=_MOVERS)]
+    offered = queries.points(run_ids=recent)
+    asked = url_state.in_url("series")
+    missing = [series_id for series_id in asked if series_id not in {p.series.id for p in offered}]
+    older = queries.points(series_ids=missing) if missing else []
+    known = {point.series.id: point for point in [*older, *offered]}
+    _check_known(asked, known)
+    names = series_names(known.values())
+    chosen = url_state.many(
+        "Series", "series", sorted(names, key=names.__getitem__), show=names.__getitem__,
+        placeholder="choose one or several", most=SERIES_MAX,
+    )  # fmt: skip
+    if not chosen:
+        _offer_movers(offered, recent, names)
+        return
+    view = _controls(len(chosen))
+    repository = _repository({known[series_id].header.gpu_uuid for series_id in chosen}, headers)
+    _show_series([known[series_id] for series_id in chosen], repository, view)
+
+
+def _check_known(asked: Sequence[str], known: Mapping[str, SeriesPoint]) -> None:
+    unknown = [series_id for series_id in asked if series_id not in known]
+    if not unknown:
+        return
+    message = f"no measurement of series {', '.join(unknown)} is stored: the link may belong to another store"
+    if len(unknown) == len(asked):
+        raise UnknownSeries(message)
+    st.warning(message)
+
+
+def _controls(n_series: int) -> _View:
+    axis, scale, count, branches = st.columns([2, 2, 2, 3], vertical_alignment="bottom")
+    with axis:
+        shape = url_state.switch("Axis", "axis", ("absolute", "relative"), default="absolute")
+    with scale:
+        kind = url_state.switch(
+            "Scale", "scale", ("linear", "log"), default="linear",
+            help_text="A relative axis holds negative numbers and stays linear.",
+        )  # fmt: skip
+    with count:
+        n_commits = url_state.one("Newest commits", "commits", _COMMIT_COUNTS, default=_COMMIT_COUNT)
+    with branches:
+        off_line = url_state.flag(
+            "Branches and uncommitted changes",
+            "branches",
+            help_text="Points off the main line are hollow, and stand where their branch has grown to.",
+        )
+    return _View(
+        relative=shape == "relative",
+        logarithmic=kind == "log",
+        off_line=off_line,
+        n_commits=min(int(n_commits), places_max(n_series)),
+    )
+
+
+def _repository(gpu_uuids: set[str], headers: Sequence[RunHeader]) -> str:
+    """One repository at a time: commits of two have no common order."""
+    of_gpus = [header.repository for header in headers if header.gpu_uuid in gpu_uuids]
+    repositories = list(dict.fromkeys(of_gpus or [header.repository for header in headers]))
+    if len(repositories) == 1:
+        return repositories[0]
+    return url_state.one("Repository", "repository", repositories, default=repositories[0])
+
+
+def _show_series(chosen: Sequence[SeriesPoint], repository: str, view: _View) -> None:
+    limit = _RUNS_PER_COMMIT * view.n_commits
+    headers = [
+        header
+        for gpu_uuid in dict.fromkeys(point.series.gpu_uuid for point in chosen)
+        for header in queries.recent_headers(gpu_uuid=gpu_uuid, limit=limit)
+        if header.repository == repository
+    ]
+    commits = queries.commits(repository)
+    line = main_line(headers, commits)
+    placed = [header for header in headers if view.off_line or _is_shown(header, line)]
+    history = _History(
+        timeline=lay_out(placed, queries.positions(repository), newest=view.n_commits),
+        commits=commits,
+        line=line,
+        verdicts=queries.verdicts([header.run_id for header in placed]),
+    )
+    points = queries.points(
+        run_ids=[header.run_id for header in placed], series_ids=[point.series.id for point in chosen]
+    )
+    for point in chosen:
+        _show_one(point, [p for p in points if p.series.id == point.series.id], history, view)
+    _notes(history.timeline, n_hidden=len(headers) - len(placed), view=view)
+
+
+def _is_shown(header: RunHeader, line: frozenset[str]) -> bool:
+    return not header.dirty and (header.commit_sha is None or header.commit_sha in line)
+
+
+def _show_one(known: SeriesPoint, points: Sequence[SeriesPoint], history: _History, view: _View) -> None:
+    rows = trend_rows(
+        points,
+        timeline=history.timeline,
+        commits=history.commits,
+        line=history.line,
+        verdicts=history.verdicts,
+    )
+    label = known.series.case.label
+    if not rows:
+        st.subheader(label)
+        st.info("Not measured on the commits shown: show more commits, or the branches too.")
+        return
+    axis = trend_charts.value_axis(
+        rows,
+        reference_ms=reference_of(rows) if view.relative else None,
+        logarithmic=view.logarithmic,
+    )
+    chart = trend_charts.trend_chart(
+        rows,
+        series=known.series,
+        gpu_name=gpu_label(known.header.gpu_name, known.header.gpu_uuid),
+        timeline=history.timeline,
+        axis=axis,
+    )
+    event = st.altair_chart(
+        chart,
+        key=f"trend.{known.series.id}",
+        on_select="rerun",
+        selection_mode=[trend_charts.PICK],
+        alt=trend_charts.describe_trend(rows, series=known.series),
+    )
+    _lead_to_commit(event, history.commits)
+    with st.expander(f"All numbers of {label}"):
+        _show_table(rows)
+
+
+def _lead_to_commit(event: object, commits: Mapping[str, Commit]) -> None:
+    sha, run_id = trend_charts.picked(event)
+    if run_id is None:
+        return
+    commit = commits.get(sha or "")
+    st.page_link(
+        "views/commit.py",
+        label=f"Open {short_sha(sha)}" + (f": {commit.subject}" if commit else ""),
+        query_params={name: value for name, value in (("sha", sha), ("run", run_id)) if value},
+    )
+
+
+def _show_table(rows: Sequence[TrendRow]) -> None:
+    """Newest first, as a list of news is read."""
+    columns = [
+        Column("Commit"), Column("Authored", wide_only=True), Column("Median", numeric=True),
+        Column("Interval 95 %", numeric=True), Column("Tier"), Column("Verdict"), Column("Effect"),
+        Column("Windows", numeric=True, wide_only=True), Column("Samples", numeric=True, wide_only=True),
+    ]  # fmt: skip
+    st.html(table("Every number of the chart, newest commit first", columns, [
+        trend_cells(row) for row in reversed(rows)
+    ]))  # fmt: skip
+
+
+def _notes(timeline: Timeline, *, n_hidden: int, view: _View) -> None:
+    notes = [
+        "Click a point for its commit. Shift and wheel zoom, drag moves, a double click resets.",
+        "A ring marks a flagged change, a triangle a confirmed one; a hollow point lies off the main line.",
+    ]
+    if timeline.n_older:
+        notes.append(
+            f"The newest {count_of(len(timeline.places), 'commit')} are shown (at most {view.n_commits:,} "
+            f"with this many series); {timeline.n_older:,} older ones are not."
+        )
+    if n_hidden:
+        notes.append(f"{count_of(n_hidden, 'run')} off the main line or with uncommitted changes left out.")
+    if timeline.n_without_order:
+        notes.append(
+            f"{count_of(timeline.n_without_order, 'commit')} at the right end without a known place in the "
+            "history, in the order of their runs."
+        )
+    st.caption("  \n".join(notes))
+
+
+def _offer_movers(points: Sequence[SeriesPoint], run_ids: Sequence[str], names: Mapping[str, str]) -> None:
+    """A way in for somebody who comes without a series in mind."""
+    st.info("Choose a series above, or begin with what moved lately:")
+    rows = latest_rows(points, queries.verdicts(run_ids), frozenset())
+    for series_id in list(dict.fromkeys(row.point.series.id for row in rows))[:_MOVERS]:
+        st.page_link("views/trends.py", label=names[series_id], query_params={"series": series_id})
+
+
+if __name__ == "__main__":
+    show()
