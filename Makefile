@@ -19,7 +19,7 @@ help: ## list the commands
 run: $(RUN_READY) ## measure HEAD of this repository into the embedded store
 	$(BIN)/collect --commit HEAD --store '$(STORE)'
 	@echo
-	@echo 'The run is in $(STORE). To see it: make dashboard, or .venv/bin/dashboard'
+	@echo "The run is in $(STORE). To see it: make dashboard, or .venv/bin/dashboard --store '$(STORE)'"
 
 dashboard: $(RUN_READY) ## serve the pages over the embedded store
 	$(BIN)/dashboard --store '$(STORE)'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -27,18 +28,22 @@ main(["--help"])
 HEAVY = {"altair", "cupti", "pandas", "pynvml", "streamlit", "torch", "vl_convert"}
 
 
-@pytest.fixture(name="wheel_names", scope="module")
-def _wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = folder.glob("kernelwatch-*.whl")
+def build(kind: str, project: Path, folder: Path) -> Path:
+    """Build a wheel or an sdist the way pip would, without an environment of its own."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    (built,) = folder.glob("kernelwatch-*")
+    return built
+
+
+def names_in(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
+
+
+@pytest.fixture(name="wheel_names", scope="module")
+def _wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    return names_in(build("wheel", ROOT, tmp_path_factory.mktemp("wheel")))
 
 
 def test_the_wheel_holds_our_packages_and_nothing_else(wheel_names: set[str]) -> None:
@@ -72,6 +77,17 @@ def test_the_wheel_brings_the_migrations_of_the_store(wheel_names: set[str]) -> 
 
 def test_the_wheel_carries_the_licence(wheel_names: set[str]) -> None:
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in wheel_names)
+
+
+def test_a_wheel_built_from_the_source_distribution_is_the_same(
+    wheel_names: set[str], tmp_path: Path
+) -> None:
+    sdist = build("sdist", ROOT, tmp_path / "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    (project,) = (tmp_path / "source").iterdir()
+
+    assert names_in(build("wheel", project, tmp_path / "wheel")) == wheel_names
 
 
 @pytest.mark.parametrize("package", PACKAGES)
