@@ -1,0 +1,5 @@
+"""``python -m collector`` is ``collect``."""
+
+from collector.cli import main
+
+main()

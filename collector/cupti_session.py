@@ -1,0 +1,232 @@
+"""The one place that talks to CUPTI.
+
+One session lives as long as its process: callbacks are registered once, the activity kinds
+are enabled before the first warm-up and disabled, with a last flush, before the process
+ends (a process that exits with kinds enabled crashes). ``finalize`` is never called.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import TYPE_CHECKING, Any
+
+from collector.attribution import PREPARE_ID
+from collector.errors import CuptiError
+from collector.records import ApiRecord, CopyRecord, KernelRecord, OverheadRecord, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUFFER_BYTES = 256 * 1024
+TINY_BUFFER_BYTES = 8  # no record fits: proves that the drop counter counts
+_FLUSH_FORCED = 1
+_KINDS = (
+    "CONCURRENT_KERNEL",
+    "MEMCPY",
+    "MEMCPY2",
+    "MEMSET",
+    "EXTERNAL_CORRELATION",
+    "RUNTIME",
+    "DRIVER",
+    "OVERHEAD",
+    "JIT",
+)
+# External correlation records come only for API calls that are recorded, and every recorded
+# call costs host time between kernels: record what launches, copies, allocates or loads.
+_RECORDED_APIS = re.compile(
+    r"Launch|Memcpy|Memset|Malloc|MemAlloc|MemCreate|MemFree|cudaFree|ModuleLoad|LibraryLoad"
+)
+
+
+class CuptiSession:
+    """Records the activity of this process between ``start`` and ``stop``.
+
+    Raises:
+        CuptiError: from the constructor or ``start``, when CUPTI cannot be used here.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from cupti import cupti
+        except ImportError as error:
+            raise CuptiError(
+                f"{error}: install cupti-python beside the code under test, or choose another timer"
+            ) from error
+        self._cupti: Any = cupti
+        self._id_kind = cupti.ExternalCorrelationKind.CUSTOM0
+        self._kinds = [getattr(cupti.ActivityKind, name) for name in _KINDS]
+        self._api_names = _api_names(cupti)
+        self._overhead_names = {int(kind): kind.name for kind in cupti.ActivityOverheadKind}
+        self._readers = self._make_readers()
+        self._trace = Trace()
+        self._dropped_readable = False
+        self.buffer_bytes = BUFFER_BYTES
+        self._enabled = False
+
+    def start(self) -> None:
+        """Register the callbacks and enable recording; call it before the first warm-up."""
+        try:
+            self._cupti.activity_register_callbacks(self._buffer_requested, self._buffer_completed)
+            for kind in self._kinds:
+                self._cupti.activity_enable(kind)
+        except (RuntimeError, self._cupti.cuptiError) as error:
+            self.stop()
+            raise CuptiError(
+                f"CUPTI cannot record in this process: {error}. Another profiler in it or around it "
+                "(nsys, ncu, torch.profiler) must go, and the driver must be of CUDA 13"
+            ) from error
+        self._enabled = True
+        self._choose_apis()
+
+    def stop(self) -> None:
+        """Flush and disable; safe to call twice."""
+        for kind in reversed(self._kinds):
+            try:
+                self._cupti.activity_disable(kind)
+            except (RuntimeError, self._cupti.cuptiError):
+                continue  # it was never enabled
+        if self._enabled:
+            self._enabled = False
+            self._cupti.activity_flush_all(_FLUSH_FORCED)
+
+    def prove_drop_counter(self, launch: Callable[[], object]) -> bool:
+        """Whether the counter of dropped records moves when no record can be kept.
+
+        Args:
+            launch: launches kernels and waits for them.
+        """
+        self.buffer_bytes = TINY_BUFFER_BYTES
+        try:
+            launch()
+            self._cupti.activity_flush_all(_FLUSH_FORCED)
+            return self._read_dropped() > 0
+        finally:
+            self.buffer_bytes = BUFFER_BYTES
+
+    def trust_drop_counter(self, *, proven: bool) -> None:
+        """Whether ``take`` reports losses as a number or as unknown."""
+        self._dropped_readable = proven
+
+    def push(self, external_id: int) -> None:
+        """What this thread launches from here on carries ``external_id``."""
+        self._cupti.activity_push_external_correlation_id(self._id_kind, external_id)
+
+    def pop(self) -> None:
+        """End the innermost ``push``."""
+        self._cupti.activity_pop_external_correlation_id(self._id_kind)
+
+    def now(self) -> int:
+        """CUPTI's clock, in nanoseconds."""
+        return int(self._cupti.get_timestamp())
+
+    def discard(self) -> None:
+        """Forget what was recorded so far."""
+        self.take()
+
+    def take(self) -> Trace:
+        """Everything recorded since the last call; the device must be drained."""
+        self._cupti.activity_flush_all(_FLUSH_FORCED)
+        trace, self._trace = self._trace, Trace()
+        dropped = self._read_dropped()
+        trace.dropped = dropped if dropped or self._dropped_readable else None
+        return trace
+
+    def _read_dropped(self) -> int:
+        counter = ctypes.c_size_t(0)
+        self._cupti.activity_get_num_dropped_records(0, 0, ctypes.addressof(counter))
+        return counter.value
+
+    def _choose_apis(self) -> None:
+        """Enabling an API kind records every call; keep only those that matter."""
+        for enum, enable in (
+            (self._cupti.runtime_api_trace_cbid, self._cupti.activity_enable_runtime_api),
+            (self._cupti.driver_api_trace_cbid, self._cupti.activity_enable_driver_api),
+        ):
+            for member in enum:
+                try:
+                    enable(int(member), int(bool(_RECORDED_APIS.search(member.name))))
+                except (RuntimeError, self._cupti.cuptiError):
+                    continue  # INVALID, SIZE and calls that this driver does not know
+
+    def _buffer_requested(self) -> tuple[int, int]:
+        return self.buffer_bytes, 0
+
+    def _buffer_completed(self, records: list[Any]) -> None:
+        for record in records:
+            reader = self._readers.get(int(record.kind))
+            if reader is not None:
+                reader(record)
+
+    def _make_readers(self) -> dict[int, Callable[[Any], None]]:
+        kind = self._cupti.ActivityKind
+        return {
+            int(kind.CONCURRENT_KERNEL): self._read_kernel,
+            int(kind.MEMCPY): lambda r: self._read_copy(r, "memcpy"),
+            int(kind.MEMCPY2): lambda r: self._read_copy(r, "memcpy"),
+            int(kind.MEMSET): lambda r: self._read_copy(r, "memset"),
+            int(kind.RUNTIME): lambda r: self._read_api(r, "runtime"),
+            int(kind.DRIVER): lambda r: self._read_api(r, "driver"),
+            int(kind.EXTERNAL_CORRELATION): self._read_external_id,
+            int(kind.OVERHEAD): self._read_overhead,
+            int(kind.JIT): self._read_jit,
+        }
+
+    def _read_kernel(self, r: Any) -> None:
+        self._trace.kernels.append(
+            KernelRecord(
+                start=int(r.start),
+                end=int(r.end),
+                correlation_id=int(r.correlation_id),
+                device_id=int(r.device_id),
+                stream_id=int(r.stream_id),
+                graph_node_id=int(r.graph_node_id),
+                name=str(r.name),
+                grid=(int(r.grid_x), int(r.grid_y), int(r.grid_z)),
+                block=(int(r.block_x), int(r.block_y), int(r.block_z)),
+                cluster=(int(r.cluster_x), int(r.cluster_y), int(r.cluster_z)),
+                registers=int(r.registers_per_thread),
+                shared_bytes=int(r.static_shared_memory) + int(r.dynamic_shared_memory),
+            )
+        )
+
+    def _read_copy(self, r: Any, name: str) -> None:
+        self._trace.copies.append(
+            CopyRecord(
+                start=int(r.start),
+                end=int(r.end),
+                correlation_id=int(r.correlation_id),
+                device_id=int(r.device_id),
+                stream_id=int(r.stream_id),
+                graph_node_id=int(r.graph_node_id),
+                name=name,
+                size_bytes=int(r.bytes),
+            )
+        )
+
+    def _read_api(self, r: Any, domain: str) -> None:
+        name = self._api_names[domain].get(int(r.cbid), f"{domain} call {int(r.cbid)}")
+        self._trace.apis.append(
+            ApiRecord(int(r.start), int(r.end), int(r.correlation_id), int(r.thread_id), name)
+        )
+
+    def _read_external_id(self, r: Any) -> None:
+        if int(r.external_kind) == int(self._id_kind):
+            self._trace.external_ids[int(r.correlation_id)] = int(r.external_id)
+
+    def _read_overhead(self, r: Any) -> None:
+        name = self._overhead_names.get(int(r.overhead_kind), f"overhead {int(r.overhead_kind)}")
+        self._trace.overheads.append(OverheadRecord(int(r.start), int(r.end), name))
+
+    def _read_jit(self, r: Any) -> None:
+        self._trace.overheads.append(OverheadRecord(int(r.start), int(r.end), "JIT"))
+
+
+def _api_names(cupti: Any) -> dict[str, dict[int, str]]:
+    return {
+        "runtime": {int(member): member.name for member in cupti.runtime_api_trace_cbid},
+        "driver": {int(member): member.name for member in cupti.driver_api_trace_cbid},
+    }
+
+
+__all__ = ["BUFFER_BYTES", "PREPARE_ID", "CuptiSession"]

@@ -1,0 +1,72 @@
+"""The device that calls run on, as far as a timer needs it: drain it and clear its cache."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from typing import Any, Protocol
+
+FLUSH_BYTES_MIN = 256 * 1024 * 1024
+
+
+class Device(Protocol):
+    """Where the timed calls run."""
+
+    index: int
+
+    def drain(self) -> None:
+        """Wait until the device has nothing left to do."""
+
+    def clear_cache(self) -> None:
+        """Start clearing L2; does not wait."""
+
+    def alive(self) -> bool:
+        """Whether the device still answers; a CUDA error can poison a whole process."""
+
+
+class HostDevice:
+    """The CPU: calls are done when they return, and no cache is cleared."""
+
+    index = -1
+
+    def drain(self) -> None:
+        """There is nothing to wait for."""
+
+    def clear_cache(self) -> None:
+        """The host's caches are left as they are; the series says so (cache state warm)."""
+
+    def alive(self) -> bool:
+        """The host that runs this lives."""
+        return True
+
+
+class CudaDevice:
+    """The one visible CUDA device, by way of torch."""
+
+    index = 0
+
+    def __init__(self) -> None:
+        import torch
+
+        self._torch: Any = torch
+        torch.cuda.set_device(self.index)
+        l2_bytes = int(torch.cuda.get_device_properties(self.index).L2_cache_size)
+        self._scratch = torch.empty(max(FLUSH_BYTES_MIN, 2 * l2_bytes), dtype=torch.int8, device="cuda")
+        # A persisting-L2 policy would survive the flush (torch does not expose this call).
+        self._reset_persisting = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
+
+    def drain(self) -> None:
+        """Wait for every stream of the measured device."""
+        self._torch.cuda.synchronize(self.index)
+
+    def clear_cache(self) -> None:
+        """Zero a buffer of at least 256 MB and twice L2, and reset persisting lines."""
+        self._reset_persisting()
+        self._scratch.zero_()
+
+    def alive(self) -> bool:
+        """Whether a synchronisation still succeeds."""
+        with contextlib.suppress(RuntimeError):
+            self.drain()
+            return True
+        return False

@@ -1,0 +1,173 @@
+"""From a worker's window messages to a measurement: mark, fold, grade. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from collector.intervals import FOLD_VERSION, fold_windows
+from collector.tiers import exclusion, grade, reference_clock
+from store.records import (
+    CacheState,
+    Case,
+    ClockRegime,
+    Failure,
+    Kernel,
+    Measurement,
+    Quantity,
+    Reading,
+    Stage,
+    Timer,
+    Window,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from collector.session import CaseInfo
+
+HOLDING = (ClockRegime.HELD, ClockRegime.LOCKED, ClockRegime.VERIFY)
+COPY_SHARE_MAX = 0.01  # copies of more than this share of the busy time are pointed out
+
+
+def measurements_of(
+    case: CaseInfo, messages: Sequence[Mapping[str, Any]], *, timer: Timer, regime: ClockRegime
+) -> list[Measurement]:
+    """Fold the windows of one case.
+
+    There is one measurement for each state of the cache the windows found: a case whose
+    calls had to be repeated in some windows and not in others is two series, not a mixture.
+    """
+    groups: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
+    for message in messages:
+        groups.setdefault((message["quantity"], message["cold"]), []).append(message)
+    return [
+        _measurement(case, group, Quantity(quantity), cold=cold, timer=timer, regime=regime)
+        for (quantity, cold), group in groups.items()
+    ]
+
+
+def _measurement(
+    case: CaseInfo,
+    messages: Sequence[Mapping[str, Any]],
+    quantity: Quantity,
+    *,
+    cold: bool,
+    timer: Timer,
+    regime: ClockRegime,
+) -> Measurement:
+    reference = None
+    if regime in HOLDING:
+        reference = reference_clock(
+            pair
+            for message in messages
+            if message["invalid"] is None
+            for pair in zip(message["sm_clock_mhz"], message["throttle_reasons"], strict=True)
+        )
+    windows = tuple(_window(message, reference) for message in messages)
+    counted = [window for window in windows if window.counts]
+    resolution_ms = max(message["resolution_ms"] for message in messages)
+    graded = grade(windows, timer=timer, regime=regime)
+    return Measurement(
+        case=Case.of(case.benchmark, case.parameters),
+        quantity=quantity,
+        cache_state=CacheState.COLD if cold else CacheState.WARM,
+        tags=case.tags,
+        source=case.source,
+        interval=fold_windows([window.kept_ms for window in counted], resolution=resolution_ms),
+        resolution_ms=resolution_ms,
+        tier=graded.tier,
+        tier_evidence=(*graded.evidence, *_copy_note(counted, quantity)),
+        kernels=_kernels(messages),
+        flops=case.flops,
+        bytes_moved=case.bytes_moved,
+        windows=windows,
+        fold_version=FOLD_VERSION,
+    )
+
+
+def _window(message: Mapping[str, Any], reference: int | None) -> Window:
+    return Window(
+        pass_index=message["pass_index"],
+        position=message["position"],
+        pid=message["pid"],
+        started_at=datetime.fromisoformat(message["started_at"]),
+        samples_ms=tuple(message["samples_ms"]),
+        exclusions=tuple(
+            exclusion(clock, reasons, reference)
+            for clock, reasons in zip(message["sm_clock_mhz"], message["throttle_reasons"], strict=True)
+        ),
+        latency_ms=tuple(message["latency_ms"]),
+        sum_ms=tuple(message["sum_ms"]),
+        copy_ms=tuple(message["copy_ms"]),
+        n_kernels=tuple(message["n_kernels"]),
+        pause_ms=tuple(message["pause_ms"]),
+        sm_clock_mhz=tuple(message["sm_clock_mhz"]),
+        throttle_reasons=tuple(message["throttle_reasons"]),
+        warmup_calls=message["warmup_calls"],
+        warmup_ms=message["warmup_ms"],
+        inner_reps=message["inner_reps"],
+        attempts=message["attempts"],
+        telemetry=readings(message["telemetry"]),
+        invalid=message["invalid"],
+    )
+
+
+def readings(raw: Mapping[str, Mapping[str, Any]]) -> dict[str, Reading]:
+    """Readings as the worker sent them, as records."""
+    return {name: Reading(value=item.get("value"), error=item.get("error")) for name, item in raw.items()}
+
+
+def _kernels(messages: Sequence[Mapping[str, Any]]) -> tuple[Kernel, ...]:
+    """The kernels that most windows agree on, in launch order."""
+    seen = Counter(
+        tuple(
+            Kernel(
+                name=name,
+                grid=_triple(grid),
+                block=_triple(block),
+                cluster=_triple(cluster),
+                registers=registers,
+                shared_bytes=shared_bytes,
+                count=count,
+            )
+            for name, grid, block, cluster, registers, shared_bytes, count in message["launches"]
+        )
+        for message in messages
+    )
+    return seen.most_common(1)[0][0] if seen else ()
+
+
+def _triple(values: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = values
+    return x, y, z
+
+
+def _copy_note(counted: Sequence[Window], quantity: Quantity) -> tuple[str, ...]:
+    """Point out copies that the headline does not contain."""
+    if quantity is not Quantity.DEVICE_BUSY:
+        return ()
+    copied = sum(sum(window.copy_ms) for window in counted)
+    busy = sum(sum(window.samples_ms) for window in counted)
+    if copied <= COPY_SHARE_MAX * busy:
+        return ()
+    note = (
+        f"copies and memsets take {copied / busy:.0%} on top of the kernels and are not counted: "
+        "count_copies=True makes them part of the number"
+    )
+    return (note,)
+
+
+def failure_of(message: Mapping[str, Any], cases: Mapping[str, CaseInfo]) -> Failure:
+    """A failure as the session kept it, as a record."""
+    case = cases.get(message["case"]) if message["case"] is not None else None
+    return Failure(
+        case=None if case is None else Case.of(case.benchmark, case.parameters),
+        stage=Stage(message["stage"]),
+        kind=message["kind"],
+        message=message["message"],
+        source=message["source"],
+        log=message["log"],
+        pass_index=message["pass_index"],
+    )

@@ -1,0 +1,79 @@
+"""How long to wait before the next iteration, so that the GPU keeps its clock: pure.
+
+Back-to-back launches of heavy kernels reach the power limit, the SM clock falls and the
+times with it. A pause lets the average power drop again. How long it must be depends on the
+kernel, so it follows evidence: none while the clock holds, doubled when it fell. What is
+found in one window is where the next window of the same case begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# NVML's clocks-event-reason bits (nvml.h). The first two say nothing about the load.
+REASON_IDLE = 0x1
+REASON_APPLICATION_CLOCKS = 0x2
+REASON_SW_POWER_CAP = 0x4
+REASON_HW_SLOWDOWN = 0x8
+REASON_SYNC_BOOST = 0x10
+REASON_SW_THERMAL = 0x20
+REASON_HW_THERMAL = 0x40
+REASON_HW_POWER_BRAKE = 0x80
+REASONS_BENIGN = REASON_IDLE | REASON_APPLICATION_CLOCKS
+REASONS_HARDWARE = REASON_HW_SLOWDOWN | REASON_HW_THERMAL | REASON_HW_POWER_BRAKE
+
+CLOCK_BAND_MHZ = 30
+PAUSE_FIRST_MS = 0.5
+PAUSE_MAX_MS = 40.0
+SETTLED_AFTER = 5  # iterations in a row at an undisturbed clock
+
+
+def reason_names(mask: int) -> str:
+    """The set bits of a reason mask in words; unknown bits are named by their value."""
+    known = {
+        REASON_IDLE: "idle",
+        REASON_APPLICATION_CLOCKS: "application clocks",
+        REASON_SW_POWER_CAP: "power limit",
+        REASON_HW_SLOWDOWN: "hardware slowdown",
+        REASON_SYNC_BOOST: "sync boost",
+        REASON_SW_THERMAL: "thermal limit",
+        REASON_HW_THERMAL: "hardware thermal limit",
+        REASON_HW_POWER_BRAKE: "power brake",
+    }
+    names = [known.get(1 << bit, f"unknown reason {1 << bit:#x}") for bit in range(64) if mask >> bit & 1]
+    return ", ".join(names) or "none"
+
+
+@dataclass
+class Pacer:
+    """Chooses the pause before each iteration from the clock after the one before.
+
+    Attributes:
+        hold: adapt the pause; False leaves it at zero whatever the clock does.
+        pause_ms: the pause before the next iteration.
+    """
+
+    hold: bool
+    pause_ms: float = 0.0
+    _clock_best_mhz: int = 0
+    _steady: int = 0
+
+    def observe(self, clock_mhz: int | None, reasons: int | None) -> None:
+        """Take in what NVML said right after an iteration; None is what it could not say."""
+        if clock_mhz is None:
+            self._steady += 1  # without telemetry there is nothing to wait for
+            return
+        self._clock_best_mhz = max(self._clock_best_mhz, clock_mhz)
+        limited = bool((reasons or 0) & ~REASONS_BENIGN)
+        fallen = clock_mhz < self._clock_best_mhz - CLOCK_BAND_MHZ
+        if not (limited or fallen):
+            self._steady += 1
+            return
+        self._steady = 0
+        if self.hold:
+            self.pause_ms = min(max(PAUSE_FIRST_MS, 2 * self.pause_ms), PAUSE_MAX_MS)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the clock has kept its place for a while at the present pause."""
+        return self._steady >= SETTLED_AFTER

@@ -1,0 +1,170 @@
+"""A run as a person reads it in a terminal, and as a program reads it: pure text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from store import shown
+from store.records import FoldStatus, Outcome, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from store.records import Measurement, Run, SeriesKey, Verdict
+
+_COLUMNS = ("benchmark", "median", "95 % interval", "tier", "windows", "kernels", "verdict")
+_RIGHT = frozenset({"median", "windows", "kernels"})
+
+
+def run_text(run: Run, verdicts: Sequence[Verdict] | None) -> str:
+    """The run as a table, what failed below it.
+
+    Args:
+        run: what was measured.
+        verdicts: of this run; None where it was not judged.
+    """
+    by_series = {verdict.series: verdict for verdict in verdicts or ()}
+    rows = [
+        _row(
+            measurement,
+            _verdict_text(by_series.get(run.series_key(measurement)), judged=verdicts is not None),
+        )
+        for measurement in run.measurements
+    ]
+    parts = [_title(run), "", *_table(rows)]
+    if run.failures:
+        parts += ["", f"Not measured ({len(run.failures)}):", *_failures(run)]
+    return "\n".join(parts)
+
+
+def _title(run: Run) -> str:
+    header = run.header
+    commit = "no commit" if header.commit_sha is None else header.commit_sha[: shown.SHORT_SHA]
+    dirty = " with uncommitted changes" if header.dirty else ""
+    seconds = (header.ended_at - header.started_at).total_seconds()
+    ended = "interrupted after" if header.interrupted else "in"
+    return (
+        f"{header.repository} at {commit}{dirty} on {header.gpu_name}, timer {header.timer}, "
+        f"{header.clock_regime} clocks, {ended} {seconds:.0f} s"
+    )
+
+
+def _row(measurement: Measurement, verdict: str) -> tuple[str, ...]:
+    interval = measurement.interval
+    counts = [kernel.count for kernel in measurement.kernels]
+    return (
+        shown.one_line(measurement.case.label),
+        "none" if interval.center is None else shown.duration(interval.center),
+        shown.bounds(interval) + (" provisional" if interval.status is FoldStatus.PROVISIONAL else ""),
+        measurement.tier.value,
+        str(interval.windows),
+        str(sum(counts)) if counts else "",
+        verdict,
+    )
+
+
+def _verdict_text(verdict: Verdict | None, *, judged: bool) -> str:
+    if verdict is None:
+        return "not judged" if not judged else ""
+    if verdict.outcome is Outcome.INCONCLUSIVE:
+        return f"{verdict.outcome} ({verdict.reason})"
+    effect = "" if verdict.effect is None else f" {shown.change(verdict.effect)}"
+    standing = "" if verdict.standing is Standing.NONE else f", {verdict.standing}"
+    return f"{verdict.outcome}{effect}{standing}"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
+    lines = []
+    for row in (_COLUMNS, *rows):
+        cells = [
+            cell.rjust(width) if name in _RIGHT else cell.ljust(width)
+            for name, cell, width in zip(_COLUMNS, row, widths, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _failures(run: Run) -> list[str]:
+    """One line a failure; a case that failed alike in several passes is said once."""
+    grouped: dict[tuple[str, ...], int] = {}
+    for failure in run.failures:
+        label = "suite" if failure.case is None else failure.case.label
+        key = (label, failure.source, failure.kind, failure.message)
+        grouped[key] = grouped.get(key, 0) + 1
+    return [
+        f"  {shown.one_line(label)} ({shown.one_line(source)}): {shown.one_line(f'{kind}: {message}')}"
+        + (f" [{count} passes]" if count > 1 else "")
+        for (label, source, kind, message), count in grouped.items()
+    ]
+
+
+def run_json(run: Run, verdicts: Sequence[Verdict] | None) -> dict[str, Any]:
+    """The run without raw samples, as JSON values. Times are milliseconds."""
+    header = run.header
+    by_series: dict[SeriesKey, Verdict] = {verdict.series: verdict for verdict in verdicts or ()}
+    return {
+        "run_id": header.run_id,
+        "repository": header.repository,
+        "commit": header.commit_sha,
+        "dirty": header.dirty,
+        "interrupted": header.interrupted,
+        "gpu_uuid": header.gpu_uuid,
+        "gpu_name": header.gpu_name,
+        "timer": header.timer.value,
+        "clock_regime": header.clock_regime.value,
+        "environment": header.environment,
+        "passes": header.passes,
+        "seed": header.seed,
+        "started_at": header.started_at.isoformat(),
+        "ended_at": header.ended_at.isoformat(),
+        "judged": verdicts is not None,
+        "measurements": [
+            _measurement_json(run, m, by_series.get(run.series_key(m))) for m in run.measurements
+        ],
+        "failures": [
+            {
+                "benchmark": None if failure.case is None else failure.case.label,
+                "stage": failure.stage.value,
+                "kind": failure.kind,
+                "message": failure.message,
+                "source": failure.source,
+                "pass": failure.pass_index,
+            }
+            for failure in run.failures
+        ],
+    }
+
+
+def _measurement_json(run: Run, measurement: Measurement, verdict: Verdict | None) -> dict[str, Any]:
+    interval = measurement.interval
+    return {
+        "series": run.series_key(measurement).id,
+        "benchmark": measurement.case.benchmark,
+        "parameters": dict(measurement.case.parameters),
+        "quantity": measurement.quantity.value,
+        "cache_state": measurement.cache_state.value,
+        "source": measurement.source,
+        "median_ms": interval.center,
+        "low_ms": interval.low,
+        "high_ms": interval.high,
+        "status": interval.status.value,
+        "windows": interval.windows,
+        "samples": sum(len(window.kept_ms) for window in measurement.counted_windows),
+        "tier": measurement.tier.value,
+        "evidence": list(measurement.tier_evidence),
+        "tflops": measurement.tflops,
+        "bandwidth_tbs": measurement.bandwidth_tbs,
+        "kernels": [{"name": kernel.name, "count": kernel.count} for kernel in measurement.kernels],
+        "verdict": None
+        if verdict is None
+        else {
+            "outcome": verdict.outcome.value,
+            "reason": verdict.reason.value,
+            "standing": verdict.standing.value,
+            "message": verdict.message,
+            "effect": verdict.effect,
+            "effect_low": verdict.effect_low,
+            "effect_high": verdict.effect_high,
+        },
+    }

@@ -1,0 +1,235 @@
+"""One run: lay out the code, measure it pass by pass, fold what came, and hand on the record."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import platform
+import secrets
+import tempfile
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from collector.checkout import checkout, suite_paths, top_folder
+from collector.errors import NothingMeasuredError
+from collector.measurement import failure_of, measurements_of, readings
+from collector.protocol import PROTOCOL_VERSION, Job
+from collector.session import CaseInfo, Session
+from collector.suite import BUILTIN_SUITE, SENTINEL_SUITE
+from store.git import measured_history
+from store.records import ClockRegime, Failure, Measurement, Run, RunHeader, Timer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from store.git import MeasuredHistory
+
+ENVIRONMENT_KEYS = {"driver": "gpu.driver", "cuda": "torch.cuda", "torch": "torch.version"}
+PASSES, PASSES_QUICK = 8, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What the user asked for.
+
+    Attributes:
+        repository: a folder inside the code to measure.
+        suites: paths as written; none means the built-in suite.
+        only: globs over benchmark names and case labels; none means all.
+        timer: a timer's name, or "auto": CUPTI on a GPU, the host clock without one.
+        gpu: an index among the visible GPUs or a UUID; None for the first.
+        traces: folder that receives the raw CUPTI records of the first pass.
+    """
+
+    repository: Path
+    revision: str = "HEAD"
+    suites: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    passes: int = PASSES
+    timer: str = "auto"
+    clocks: ClockRegime = ClockRegime.HELD
+    python: str
+    gpu: str | None = None
+    base_ref: str | None = None
+    seed: int | None = None
+    traces: str | None = None
+
+
+class Watcher:
+    """Told how a run goes; the command line draws its progress bar from it."""
+
+    def started(self, cases: int, passes: int) -> None:
+        """So many cases will get so many windows each."""
+
+    def window_done(self, case: CaseInfo) -> None:
+        """One case of the current pass is done."""
+
+    def note(self, text: str) -> None:
+        """Something a person should know now."""
+
+
+def collect_run(plan: Plan, watcher: Watcher) -> Run:
+    """Measure one revision.
+
+    An interrupt (``KeyboardInterrupt``) ends the run early; what was measured is folded and
+    kept, and the run says that it was interrupted.
+
+    Raises:
+        CollectorError: nothing could be measured, for the reason the message gives.
+    """
+    started_at = datetime.now(UTC)
+    seed = secrets.randbits(32) if plan.seed is None else plan.seed
+    history = measured_history(top_folder(plan.repository), plan.revision, base_ref=plan.base_ref)
+    with open_session(plan, history) as session, gpu_lock(session.loaded.gpu_uuid, watcher):
+        session.probe()
+        interrupted = _run_passes(session, plan, seed, watcher)
+    measurements, failures = _fold(session, plan)
+    header = _header(plan, history, session, started_at=started_at, seed=seed, interrupted=interrupted)
+    if not measurements:
+        raise NothingMeasuredError(_why_nothing(failures, plan, interrupted=interrupted))
+    return Run(header=header, measurements=measurements, failures=failures, history=history.history)
+
+
+@contextlib.contextmanager
+def open_session(plan: Plan, history: MeasuredHistory | None = None) -> Iterator[Session]:
+    """Lay out the code and load the suites in a worker.
+
+    Args:
+        plan: what to measure.
+        history: of the measured revision; looked up where it is not given.
+    """
+    repository = top_folder(plan.repository)
+    history = history or measured_history(repository, plan.revision, base_ref=plan.base_ref)
+    with checkout(repository, plan.revision, history.commit_sha) as root:
+        suites = suite_paths(plan.suites, root=root, repository=repository) or [BUILTIN_SUITE]
+        session = Session(plan.python, _job(plan, root, suites), traces=plan.traces)
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+def _job(plan: Plan, root: Path, suites: list[Path]) -> Job:
+    return Job(
+        root=str(root),
+        suites=[str(path) for path in (*suites, SENTINEL_SUITE)],
+        only=list(plan.only),
+        timer=plan.timer,
+        clocks=plan.clocks.value,
+        gpu=plan.gpu,
+        visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
+    )
+
+
+def _run_passes(session: Session, plan: Plan, seed: int, watcher: Watcher) -> bool:
+    """Run all passes; returns whether they were interrupted."""
+    if session.loaded.fork_refused is not None:
+        watcher.note(f"every pass starts a fresh interpreter, because {session.loaded.fork_refused}")
+    watcher.started(len(session.loaded.cases), plan.passes)
+    try:
+        for pass_index in range(plan.passes):
+            session.run_pass(pass_index, seed, watcher.window_done)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[Failure, ...]]:
+    loaded, collected = session.loaded, session.collected
+    measurements = [
+        measurement
+        for case in loaded.cases
+        if case.key in collected.windows
+        for measurement in measurements_of(
+            case, collected.windows[case.key], timer=Timer(loaded.timer), regime=_regime(session, plan)
+        )
+    ]
+    return tuple(measurements), tuple(failure_of(message, loaded.known) for message in collected.failures)
+
+
+def _regime(session: Session, plan: Plan) -> ClockRegime:
+    """Without a GPU there is no clock to hold, and the series says free."""
+    return plan.clocks if session.loaded.gpu_uuid else ClockRegime.FREE
+
+
+def _header(
+    plan: Plan,
+    history: MeasuredHistory,
+    session: Session,
+    *,
+    started_at: datetime,
+    seed: int,
+    interrupted: bool,
+) -> RunHeader:
+    context = readings(session.collected.context)
+    loaded = session.loaded
+    return RunHeader(
+        run_id=str(uuid.uuid4()),
+        repository=history.repository,
+        commit_sha=history.commit_sha,
+        dirty=history.dirty and plan.revision == "HEAD",
+        base_ref=history.base_ref,
+        merge_base=history.merge_base,
+        history_note=history.history_note,
+        started_at=started_at,
+        ended_at=datetime.now(UTC),
+        gpu_uuid=loaded.gpu_uuid or f"cpu:{platform.node()}",
+        gpu_name=loaded.gpu_name or f"CPU ({platform.machine()})",
+        timer=Timer(loaded.timer),
+        clock_regime=_regime(session, plan),
+        environment=environment_key(context),
+        passes=plan.passes,
+        seed=seed,
+        suites=plan.suites or ("builtin",),
+        tool_version=metadata.version("kernelwatch"),
+        protocol_version=PROTOCOL_VERSION,
+        interrupted=interrupted,
+        context=context,
+    )
+
+
+def environment_key(context: Mapping[str, Any]) -> str:
+    """The part of the series key that names driver, CUDA and torch, as far as they can be read."""
+    pairs = {name: context.get(reading) for name, reading in ENVIRONMENT_KEYS.items()}
+    return " ".join(
+        f"{name}={reading.value}"
+        for name, reading in sorted(pairs.items())
+        if reading and reading.value is not None
+    )
+
+
+def _why_nothing(failures: tuple[Failure, ...], plan: Plan, *, interrupted: bool) -> str:
+    if failures:
+        listed = "\n".join(f"  {f.source}: {f.kind}: {f.message}" for f in failures[:20])
+        return f"no benchmark gave a number; {len(failures)} failures:\n{listed}"
+    if interrupted:
+        return "interrupted before the first window was finished: nothing was kept"
+    return f"no benchmark matches {', '.join(plan.only)}: `collect list` shows the names"
+
+
+@contextlib.contextmanager
+def gpu_lock(gpu_uuid: str | None, watcher: Watcher) -> Iterator[None]:
+    """Keep two collectors of one machine off one GPU (or one CPU): the second waits."""
+    name = f"kernelwatch-{gpu_uuid or 'cpu'}.lock"
+    path = Path(tempfile.gettempdir()) / name
+    with _open_shared(path) as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            watcher.note(f"another collect is measuring on this device; waiting until it ends ({path})")
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _open_shared(path: Path) -> IO[bytes]:
+    """Open a lock file that every user of the machine may lock."""
+    before = os.umask(0)
+    try:
+        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b")
+    finally:
+        os.umask(before)

@@ -1,0 +1,295 @@
+"""Measuring a suite: passes in fresh processes, where a failure costs one case alone."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import MachineError, WorkerError
+from collector.host import Host, memory_limit_bytes
+from collector.protocol import PROTOCOL_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from collector.protocol import Job
+
+LOAD_LIMIT_S = 300.0  # importing torch and the suites
+PROBE_LIMIT_S = 120.0
+SENTINEL_TAG = "sentinel"
+START_LIMIT_S = 60.0  # from a request to the first word of its process
+
+
+@dataclass(frozen=True)
+class CaseInfo:
+    """A benchmark case as the worker described it."""
+
+    key: str
+    benchmark: str
+    parameters: Mapping[str, Any]
+    label: str
+    source: str
+    tags: tuple[str, ...]
+    time_limit_s: float
+    flops: float | None
+    bytes_moved: float | None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a host found when it loaded its job.
+
+    Attributes:
+        fork_refused: why passes cannot be forked from it, or None.
+        cases: those that can be run.
+        known: those and the ones that contradict themselves, by key.
+        failures: suites that could not be imported and cases that contradict themselves.
+    """
+
+    timer: str
+    gpu_uuid: str | None
+    gpu_name: str | None
+    fork_refused: str | None
+    cases: tuple[CaseInfo, ...]
+    known: Mapping[str, CaseInfo]
+    failures: tuple[Mapping[str, Any], ...]
+    context: Mapping[str, Any]
+
+
+@dataclass
+class Collected:
+    """What the passes gave so far; whole whenever it is looked at.
+
+    Attributes:
+        windows: by case key, the window messages in pass order, each with its ``pass_index``.
+        failures: failure messages, each with ``case`` (a key or None) and ``pass_index``.
+    """
+
+    windows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    context: dict[str, Any] = field(default_factory=dict)
+
+
+class Session:
+    """One job on one machine, from loading the suites to the last pass.
+
+    Args:
+        python: the interpreter of the code under test.
+        job: what to measure and how.
+        traces: folder that receives the raw records of the first pass, or None.
+    """
+
+    def __init__(self, python: str, job: Job, *, traces: str | None = None) -> None:
+        self._python = python
+        self._job = job
+        self._traces = traces
+        self._memory_limit_bytes = memory_limit_bytes()
+        self._pauses_ms: dict[str, float] = {}
+        self._broken: set[str] = set()
+        self._drop_counter_proven = False
+        self.collected = Collected()
+        self._host = self._new_host()
+        try:
+            self.loaded = self._load(self._host)
+        except BaseException:
+            self._host.close()
+            raise
+        self.collected.failures.extend(dict(failure, pass_index=None) for failure in self.loaded.failures)
+
+    def close(self) -> None:
+        """End the worker processes."""
+        self._host.close()
+
+    def _new_host(self) -> Host:
+        return Host(self._python, self._job, memory_limit_bytes=self._memory_limit_bytes)
+
+    def _load(self, host: Host) -> Loaded:
+        message = host.answer(LOAD_LIMIT_S)
+        if message["type"] == "fatal":
+            raise MachineError(message["message"])
+        if message["type"] != "loaded":
+            reason = (
+                f"it took longer than {LOAD_LIMIT_S:.0f} s"
+                if message["type"] == "late"
+                else f"it ended with status {host.exit_code()}"
+            )
+            raise WorkerError(
+                f"the worker ({self._python}) could not load the suites: {reason}\n{host.log_tail()}"
+            )
+        if message["protocol"] != PROTOCOL_VERSION:
+            raise WorkerError(f"the worker speaks protocol {message['protocol']}, not {PROTOCOL_VERSION}")
+        return _loaded(message, self._job["only"])
+
+    def probe(self) -> None:
+        """Read the machine's context and prove that the timer works.
+
+        Raises:
+            MachineError: it does not; the message says what to do.
+        """
+        self._host.tell({"do": "probe", "fork": self.loaded.fork_refused is None})
+        self.collected.context.update(self.loaded.context)
+        while (message := self._host.answer(PROBE_LIMIT_S))["type"] != "done":
+            if message["type"] == "fatal":
+                raise MachineError(message["message"])
+            if message["type"] in ("late", "gone"):
+                raise WorkerError(f"the worker did not answer while probing the GPU\n{self._host.log_tail()}")
+            self.collected.context.update(message["context"])
+            self._drop_counter_proven = message["drop_counter_proven"]
+        if message["status"] != 0:
+            raise WorkerError(
+                f"probing the GPU ended with status {message['status']}\n{self._host.log_tail()}"
+            )
+
+    def run_pass(self, pass_index: int, seed: int, finished: Callable[[CaseInfo], None]) -> None:
+        """Give every case that has not failed one window, in an order drawn from the seed.
+
+        Args:
+            pass_index: from 0.
+            seed: the run's seed; each pass has an order of its own.
+            finished: told of each case when it is done, for better or worse.
+        """
+        order = list(self.loaded.cases)
+        random.Random(f"{seed}/{pass_index}").shuffle(order)  # noqa: S311 - an order, not a secret
+        waiting = [(position, case) for position, case in enumerate(order) if case.key not in self._broken]
+        while waiting:
+            waiting = self._run_process(pass_index, waiting, finished)
+
+    def _run_process(
+        self, pass_index: int, waiting: list[tuple[int, CaseInfo]], finished: Callable[[CaseInfo], None]
+    ) -> list[tuple[int, CaseInfo]]:
+        """Run cases in one process until it ends; returns those it did not get to."""
+        forks = self.loaded.fork_refused is None
+        host = self._host if forks else self._fresh_host()
+        host.tell(
+            {
+                "do": "pass",
+                "fork": forks,
+                "pass_index": pass_index,
+                "cases": [case.key for _, case in waiting],
+                "positions": [position for position, _ in waiting],
+                "pauses_ms": self._pauses_ms,
+                "drop_counter_proven": self._drop_counter_proven,
+                "traces": self._traces if pass_index == 0 else None,
+            }
+        )
+        by_key = {case.key: (position, case) for position, case in waiting}
+        running: CaseInfo | None = None
+        done = 0
+        while True:
+            message = host.answer(START_LIMIT_S if running is None else running.time_limit_s)
+            kind = message["type"]
+            if kind == "begin":
+                running = by_key[message["case"]][1]
+            elif kind in ("window", "failed"):
+                self._keep(message, pass_index)
+                finished(by_key.pop(message["case"])[1])
+                running, done = None, done + 1
+            elif kind == "fatal":
+                raise MachineError(message["message"])
+            else:
+                break
+        if kind == "late":
+            host.kill_pass()
+        status = message.get("status") if kind == "done" else _await_end(host, kind)
+        if running is None and not done:
+            raise WorkerError(f"a pass ended with status {status} before its first case\n{host.log_tail()}")
+        if running is not None:
+            self._fail(running, pass_index, kind, status, host)
+            finished(by_key.pop(running.key)[1])
+        if forks and kind == "gone":
+            self._host.close()
+            self._host = self._new_host()
+            self._load(self._host)
+        return list(by_key.values())
+
+    def _fresh_host(self) -> Host:
+        """A host of its own for a pass that cannot be forked."""
+        self._host.close()
+        self._host = self._new_host()
+        self._load(self._host)
+        return self._host
+
+    def _keep(self, message: dict[str, Any], pass_index: int) -> None:
+        key = message["case"]
+        message["pass_index"] = pass_index
+        if message.pop("type") == "failed":
+            # A benchmark that raises will raise again; a timer that refused a window may give the next.
+            if message["stage"] != "measure":
+                self._broken.add(key)
+            self.collected.failures.append(message)
+            return
+        self._pauses_ms[key] = message.pop("next_pause_ms")
+        self.collected.windows.setdefault(key, []).append(message)
+
+    def _fail(self, case: CaseInfo, pass_index: int, kind: str, status: int | None, host: Host) -> None:
+        """The process died, hung or was killed while it ran this case."""
+        self._broken.add(case.key)
+        if host.exceeded is not None:
+            code, what = "memory-limit" if "memory" in host.exceeded else "output-limit", host.exceeded
+        elif kind == "late":
+            code = "time-limit"
+            what = f"it did not finish within {case.time_limit_s:g} s; raise time_limit_s if it needs longer"
+        elif status is not None and status < 0:
+            code, what = f"signal-{-status}", f"its process was killed by signal {-status}"
+        else:
+            code, what = f"exit-{status}", f"its process ended by itself with status {status}"
+        self.collected.failures.append(
+            {
+                "case": case.key,
+                "stage": "worker",
+                "kind": code,
+                "message": f"{case.label} gave no window: {what}",
+                "source": case.source,
+                "log": host.log_tail(),
+                "pass_index": pass_index,
+            }
+        )
+
+
+def _await_end(host: Host, kind: str) -> int | None:
+    """How the killed or vanished process ended."""
+    if kind == "gone":
+        return host.exit_code()
+    message = host.answer(START_LIMIT_S)
+    while message["type"] not in ("done", "gone", "late"):
+        message = host.answer(START_LIMIT_S)  # words it had sent before it was killed
+    return message.get("status")
+
+
+def _chosen(case: Mapping[str, Any], only: Sequence[str]) -> bool:
+    """Whether the globs choose a case; sentinels always run, for they judge the machine."""
+    names = (case["benchmark"], case["label"])
+    return (
+        not only or SENTINEL_TAG in case["tags"] or any(fnmatchcase(n, glob) for n in names for glob in only)
+    )
+
+
+def _loaded(message: Mapping[str, Any], only: Sequence[str]) -> Loaded:
+    described = [case for case in message["cases"] if _chosen(case, only)]
+    known = {
+        case["key"]: CaseInfo(
+            key=case["key"],
+            benchmark=case["benchmark"],
+            parameters=case["parameters"],
+            label=case["label"],
+            source=case["source"],
+            tags=tuple(case["tags"]),
+            time_limit_s=case["time_limit_s"],
+            flops=case["flops"],
+            bytes_moved=case["bytes_moved"],
+        )
+        for case in described
+    }
+    contradictory = {case["key"]: case["error"] for case in described if case["error"]}
+    return Loaded(
+        timer=message["timer"],
+        gpu_uuid=message["gpu_uuid"],
+        gpu_name=message["gpu_name"],
+        fork_refused=message["fork_refused"],
+        cases=tuple(case for key, case in known.items() if key not in contradictory),
+        known=known,
+        failures=(*message["errors"], *contradictory.values()),
+        context=message["context"],
+    )

@@ -1,0 +1,179 @@
+"""How far a measurement can be trusted, with the evidence: pure.
+
+First match wins. C: the number says nothing about the code. A: everything that a tool can
+check about a GPU without counters of its own was in order. B: everything else; its interval
+already contains what the windows differed by.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from collector.intervals import WINDOWS_MIN, WINDOWS_MIN_PROVISIONAL
+from collector.pacing import CLOCK_BAND_MHZ, REASONS_BENIGN, REASONS_HARDWARE, reason_names
+from collector.timers import EVENT_FLOOR_MS
+from store.records import ClockRegime, Tier, Timer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from store.records import Window
+
+CLOCK_CV_MAX = 0.03
+SAMPLES_MIN = 30
+LEFT_OUT_SHARE_MAX = 0.2
+HARDWARE_COUNTERS = ("throttle.hw_thermal", "throttle.hw_power_brake")
+SOFTWARE_COUNTERS = ("throttle.power_cap", "throttle.thermal", "throttle.sync_boost")
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A tier and the sentences that say why, the deciding one first."""
+
+    tier: Tier
+    evidence: tuple[str, ...]
+
+
+def reference_clock(samples: Iterable[tuple[int | None, int | None]]) -> int | None:
+    """The SM clock a measurement belongs to: the one most samples were taken at, in MHz.
+
+    Samples that nothing limited are asked first; of clocks equally common the highest wins.
+
+    Args:
+        samples: (clock, reason mask) of every sample of every window.
+    """
+    known = [(clock, reasons or 0) for clock, reasons in samples if clock is not None]
+    unlimited = [clock for clock, reasons in known if not reasons & ~REASONS_BENIGN]
+    counts = Counter(unlimited or [clock for clock, _ in known])
+    if not counts:
+        return None
+    return max(counts, key=lambda clock: (counts[clock], clock))
+
+
+def exclusion(clock: int | None, reasons: int | None, reference: int | None) -> str | None:
+    """Why a sample taken at this clock is left out of the fold, or None. Never looks at its time."""
+    if clock is None or reference is None or abs(clock - reference) <= CLOCK_BAND_MHZ:
+        return None
+    limits = (reasons or 0) & ~REASONS_BENIGN
+    because = f" ({reason_names(limits)})" if limits else ""
+    return f"SM clock {clock} MHz, {reference} MHz expected{because}"
+
+
+def grade(windows: Sequence[Window], *, timer: Timer, regime: ClockRegime) -> Graded:
+    """Grade the windows of one measurement.
+
+    Args:
+        windows: with their exclusions already marked.
+        timer: how they were timed.
+        regime: what was done about the clocks.
+    """
+    counted = [window for window in windows if window.counts]
+    against = _reasons_for_c(counted, timer)
+    if against:
+        return Graded(Tier.C, tuple(against))
+    missing = _missing_for_a(counted, regime)
+    if missing:
+        return Graded(Tier.B, tuple(missing))
+    clocks = _kept_clocks(counted)
+    evidence = (
+        f"{regime} clocks; {len(counted)} windows in {len(counted)} processes; "
+        f"{sum(len(w.kept_ms) for w in counted)} samples between {min(clocks)} and {max(clocks)} MHz; "
+        "no throttling while they were taken"
+    )
+    return Graded(Tier.A, (evidence,))
+
+
+def _reasons_for_c(counted: Sequence[Window], timer: Timer) -> list[str]:
+    if timer is Timer.WALL:
+        return ["timed by the host clock, which sees launches and waiting too"]
+    found = []
+    for name in HARDWARE_COUNTERS:
+        moved = [w.pass_index for w in counted if _counter(w, name) > 0]
+        if moved:
+            found.append(
+                f"hardware throttling: {name.removeprefix('throttle.')} moved in pass {_listed(moved)}"
+            )
+    throttled = [
+        w.pass_index for w in counted if any((r or 0) & REASONS_HARDWARE for r in w.throttle_reasons)
+    ]
+    if throttled:
+        found.append(f"hardware throttling was reported in pass {_listed(throttled)}")
+    clocks = _kept_clocks(counted)
+    if not clocks:
+        found.append("no telemetry: the SM clock could not be read")
+    elif _variation(clocks) > CLOCK_CV_MAX:
+        found.append(f"the SM clock varied by {_variation(clocks):.1%} (limit {CLOCK_CV_MAX:.0%})")
+    if len(counted) < WINDOWS_MIN_PROVISIONAL:
+        found.append(f"{len(counted)} windows, {WINDOWS_MIN_PROVISIONAL} are the least for an interval")
+    if timer is Timer.EVENTS and any((w.median_ms or 0) * w.inner_reps < EVENT_FLOOR_MS for w in counted):
+        found.append(
+            f"the timed region is shorter than {EVENT_FLOOR_MS * 1e3:g} us, the floor of CUDA events"
+        )
+    return found
+
+
+def _missing_for_a(counted: Sequence[Window], regime: ClockRegime) -> list[str]:
+    missing = []
+    if regime is ClockRegime.FREE:
+        missing.append("free clocks: nothing was done to hold them")
+    if len(counted) < WINDOWS_MIN:
+        missing.append(f"{len(counted)} windows, tier A needs {WINDOWS_MIN}")
+    if len({window.pid for window in counted}) < len(counted):
+        missing.append("windows share a process")
+    kept = sum(len(window.kept_ms) for window in counted)
+    total = sum(len(window.samples_ms) for window in counted)
+    if kept < SAMPLES_MIN:
+        missing.append(f"{kept} samples, tier A needs {SAMPLES_MIN}")
+    if total - kept > LEFT_OUT_SHARE_MAX * total:
+        missing.append(f"{total - kept} of {total} samples were taken outside the clock band")
+    return missing + _disturbances(counted)
+
+
+def _disturbances(counted: Sequence[Window]) -> list[str]:
+    """What happened to the clock while samples that count were taken."""
+    found = []
+    clocks = _kept_clocks(counted)
+    if max(clocks) - min(clocks) > 2 * CLOCK_BAND_MHZ:
+        found.append(f"kept samples lie between {min(clocks)} and {max(clocks)} MHz")
+    limits = 0
+    for window in counted:
+        for why, reasons in zip(window.exclusions, window.throttle_reasons, strict=True):
+            limits |= 0 if why is not None or reasons is None else reasons & ~REASONS_BENIGN
+    if limits:
+        found.append(f"kept samples were limited: {reason_names(limits)}")
+    for name in SOFTWARE_COUNTERS:
+        # A counter that moved where samples were left out has been accounted for by them.
+        moved = [w.pass_index for w in counted if _counter(w, name) > 0 and not any(w.exclusions)]
+        if moved:
+            found.append(
+                f"{name.removeprefix('throttle.')} throttling between samples of pass {_listed(moved)}"
+            )
+    return found
+
+
+def _kept_clocks(counted: Sequence[Window]) -> list[int]:
+    return [
+        clock
+        for window in counted
+        for clock, why in zip(window.sm_clock_mhz, window.exclusions, strict=False)
+        if clock is not None and why is None
+    ]
+
+
+def _variation(clocks: Sequence[int]) -> float:
+    """Standard deviation over mean."""
+    return math.sqrt(statistics.pvariance(clocks)) / statistics.fmean(clocks)
+
+
+def _counter(window: Window, name: str) -> float:
+    """By how much a throttle counter moved; an unreadable one proves nothing and counts as still."""
+    reading = window.telemetry.get(name)
+    return float(reading.value) if reading is not None and isinstance(reading.value, int | float) else 0.0
+
+
+def _listed(passes: Sequence[int]) -> str:
+    return ", ".join(map(str, passes))

@@ -1,0 +1,236 @@
+"""One window: calibrate, warm up until the clock has settled, then the timed iterations."""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import RecordsLostError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.device import Device
+    from collector.pacing import Pacer
+    from collector.protocol import JsonReading
+    from collector.telemetry import Telemetry
+    from collector.timers import Timer, Timings
+
+WARMUP_MS = 25.0
+WARMUP_MAX_MS = 1500.0  # a clock that has not settled by then is measured as it is
+BUDGET_MS = 100.0
+ITERATIONS_MIN, ITERATIONS_MAX = 10, 200
+CALIBRATION_CALLS = 3
+ATTEMPTS = 3
+_LAST_CALLS = 5  # the end of the warm-up tells what one iteration costs
+
+
+@dataclass(frozen=True)
+class Rig:
+    """Everything a window is measured with.
+
+    Attributes:
+        reset: called before every iteration, outside the timed region.
+        clears_cache: clear L2 before every iteration.
+    """
+
+    timer: Timer
+    device: Device
+    telemetry: Telemetry
+    pacer: Pacer
+    reset: Callable[[], object] | None = None
+    clears_cache: bool = True
+    iterations: int | None = None
+    warmup_calls: int | None = None
+
+
+@dataclass
+class Progress:
+    """What was seen iteration by iteration."""
+
+    pause_ms: list[float] = field(default_factory=list)
+    sm_clock_mhz: list[int | None] = field(default_factory=list)
+    throttle_reasons: list[int | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MeasuredWindow:
+    """A window as the worker sends it.
+
+    Attributes:
+        telemetry: readings of temperature, power, memory clock, and by how much the throttle
+            counters moved while the samples were taken (``throttle.<name>``).
+        invalid: why the window must not count, or None.
+        pause_ms: where pacing stood at the end: the next window of the case begins there.
+    """
+
+    started_at: datetime
+    timings: Timings
+    progress: Progress
+    warmup_calls: int
+    warmup_ms: float
+    attempts: int
+    telemetry: dict[str, JsonReading]
+    invalid: str | None
+    pause_ms: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The window as JSON values, for the protocol."""
+        timings = self.timings
+        return {
+            "pid": os.getpid(),
+            "started_at": self.started_at.isoformat(),
+            "quantity": timings.quantity,
+            "cold": timings.cold,
+            "resolution_ms": timings.resolution_ms,
+            "samples_ms": timings.samples_ms,
+            "latency_ms": timings.latency_ms,
+            "sum_ms": timings.sum_ms,
+            "copy_ms": timings.copy_ms,
+            "n_kernels": timings.n_kernels,
+            "inner_reps": timings.inner_reps,
+            "launches": [
+                [s.name, s.grid, s.block, s.cluster, s.registers, s.shared_bytes, count]
+                for s, count in timings.launches
+            ],
+            "pause_ms": self.progress.pause_ms,
+            "sm_clock_mhz": self.progress.sm_clock_mhz,
+            "throttle_reasons": self.progress.throttle_reasons,
+            "warmup_calls": self.warmup_calls,
+            "warmup_ms": self.warmup_ms,
+            "attempts": self.attempts,
+            "telemetry": self.telemetry,
+            "invalid": self.invalid,
+            "next_pause_ms": self.pause_ms,
+        }
+
+
+def measure_window(call: Callable[[], object], rig: Rig) -> MeasuredWindow:
+    """Measure one window of ``call``.
+
+    Lost records cost the whole window: it is measured again with a buffer four times as
+    large, three attempts in all.
+
+    Raises:
+        TimingError: the window gave no trustworthy number.
+    """
+    started_at = datetime.now(timezone.utc)  # noqa: UP017 - the code under test may run on Python 3.10
+    for _ in range(CALIBRATION_CALLS):
+        with rig.timer.preparing():
+            call()
+        rig.device.drain()
+    for attempt in range(1, ATTEMPTS + 1):
+        calls, warmup_ms, cost_ms = _warm_up(call, rig)
+        try:
+            timings, progress, telemetry, invalid = _timed_loop(call, rig, _iterations(rig, cost_ms))
+        except RecordsLostError:
+            if attempt == ATTEMPTS:
+                raise
+            rig.timer.enlarge()
+            continue
+        return MeasuredWindow(
+            started_at=started_at,
+            timings=timings,
+            progress=progress,
+            warmup_calls=calls,
+            warmup_ms=warmup_ms,
+            attempts=attempt,
+            telemetry=telemetry,
+            invalid=invalid,
+            pause_ms=rig.pacer.pause_ms,
+        )
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _iterations(rig: Rig, cost_ms: float) -> int:
+    if rig.iterations is not None:
+        return rig.iterations
+    return min(ITERATIONS_MAX, max(ITERATIONS_MIN, math.floor(BUDGET_MS / cost_ms)))
+
+
+def _prepare(rig: Rig) -> float:
+    """Everything before a call that is not the call; returns the pause that was made."""
+    pause_ms = rig.pacer.pause_ms
+    with rig.timer.preparing():
+        if rig.reset is not None:
+            rig.reset()
+        if pause_ms:
+            time.sleep(pause_ms / 1e3)
+        if rig.clears_cache:
+            rig.device.clear_cache()
+        rig.device.drain()
+    return pause_ms
+
+
+def _warm_up(call: Callable[[], object], rig: Rig) -> tuple[int, float, float]:
+    """Run the loop untimed until time, count and clock say that it has settled.
+
+    Returns:
+        (calls made, milliseconds spent, milliseconds one iteration costs now).
+    """
+    least = rig.timer.warmup_calls_min if rig.warmup_calls is None else rig.warmup_calls
+    begin = now = time.perf_counter()
+    ends = [begin]
+    while True:
+        _prepare(rig)
+        with rig.timer.preparing():
+            call()
+        rig.device.drain()
+        rig.pacer.observe(*rig.telemetry.clock_and_reasons())
+        now = time.perf_counter()
+        ends.append(now)
+        calls, elapsed_ms = len(ends) - 1, (now - begin) * 1e3
+        enough = calls >= least and elapsed_ms >= WARMUP_MS
+        if enough and (rig.pacer.settled or elapsed_ms >= WARMUP_MAX_MS):
+            recent = ends[-_LAST_CALLS - 1 :]
+            return calls, elapsed_ms, (recent[-1] - recent[0]) * 1e3 / (len(recent) - 1)
+
+
+def _timed_loop(
+    call: Callable[[], object], rig: Rig, iterations: int
+) -> tuple[Timings, Progress, dict[str, JsonReading], str | None]:
+    progress = Progress()
+    before = rig.telemetry.throttle_counters()
+    others = _other_processes(rig.telemetry)
+    gc_was_on = gc.isenabled()
+    gc.disable()  # a collection inside an iteration would only delay the next launch, but not equally
+    try:
+        rig.timer.begin(iterations, call)
+        for iteration in range(iterations):
+            progress.pause_ms.append(_prepare(rig))
+            rig.timer.time(iteration, call)
+            clock, reasons = rig.telemetry.clock_and_reasons()
+            progress.sm_clock_mhz.append(clock)
+            progress.throttle_reasons.append(reasons)
+            rig.pacer.observe(clock, reasons)
+    finally:
+        if gc_was_on:
+            gc.enable()
+    timings = rig.timer.finish()
+    others = max(others, _other_processes(rig.telemetry))
+    invalid = f"{others} other processes used the GPU: keep it to the benchmark alone" if others else None
+    telemetry = dict(rig.telemetry.window_readings())
+    telemetry.update(_moved(before, rig.telemetry.throttle_counters()))
+    return timings, progress, telemetry, invalid
+
+
+def _other_processes(telemetry: Telemetry) -> int:
+    """Processes on the GPU besides this one; where they cannot be listed none is assumed seen."""
+    count = telemetry.process_count()
+    return 0 if count is None else max(0, count - 1)
+
+
+def _moved(before: Any, after: Any) -> dict[str, JsonReading]:
+    moved: dict[str, JsonReading] = {}
+    for name, value in after.items():
+        earlier = before.get(name)
+        if value is None or earlier is None:
+            moved[f"throttle.{name}"] = {"error": "not counted by this GPU or driver"}
+        else:
+            moved[f"throttle.{name}"] = {"value": value - earlier}
+    return moved

@@ -1,0 +1,340 @@
+"""The worker: loads the suites once, then runs each pass in a fresh process.
+
+The host has imported torch and the suites without touching CUDA, so a pass is a fork that
+costs a third of a second instead of a fresh interpreter's five. Where the suites have
+touched CUDA or started threads, forking would not be safe: the host says so, and its parent
+starts a fresh host for every pass.
+
+Only the measuring part of the collector is loaded here; store, click and SciPy are not, for
+the interpreter is that of the code under test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from collector.device import CudaDevice, Device, HostDevice
+from collector.errors import CollectorError, CuptiError, MachineError
+from collector.pacing import Pacer
+from collector.probe import probe_gpu, software_context
+from collector.protocol import PROTOCOL_VERSION, Job, Request, parse, send
+from collector.suite import BenchmarkCase, SuiteError, check_output, load_suites, locate, set_up
+from collector.telemetry import NoTelemetry, NvmlTelemetry, Telemetry, find_gpu
+from collector.timers import CuptiTimer, EventTimer, Timer, WallTimer
+from collector.traces import write_trace
+from collector.window import Rig, measure_window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.cupti_session import CuptiSession
+
+_PR_SET_PDEATHSIG = 1
+_CUDA_ERROR_NOT_INITIALIZED = 3
+_OOM_SCORE_MAX = b"1000"
+
+
+@dataclass
+class Host:
+    """What a host knows once it has loaded its job."""
+
+    job: Job
+    timer: str
+    gpu_uuid: str | None
+    cases: dict[str, BenchmarkCase]
+    results: IO[str]
+
+
+def main() -> None:
+    """Serve one parent until it says stop or closes the pipe."""
+    _die_with_parent()
+    results = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
+    os.dup2(2, 1)  # prints of benchmarks go to the log, whatever they believe stdout to be
+    try:
+        host = _load(parse(sys.stdin.readline()), results)
+        for line in sys.stdin:
+            request = parse(line)
+            if request["do"] == "stop":
+                break
+            _serve(host, request)
+    except CollectorError as error:
+        send(results, {"type": "fatal", "kind": type(error).__name__, "message": str(error)})
+
+
+def _load(job: Any, results: IO[str]) -> Host:
+    """Find the GPU, import torch and the suites, and say what there is."""
+    found = _in_child(lambda: find_gpu(job["gpu"], job["visible_devices"]))
+    gpu_uuid, gpu_name = (None, None) if found is None else (found["uuid"], found["name"])
+    timer = _choose_timer(job["timer"], gpu_uuid)
+    if gpu_uuid is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu_uuid
+    with contextlib.suppress(ImportError):
+        import torch  # noqa: F401 - imported here, so that every forked pass finds it loaded
+    if timer == "cupti":
+        with contextlib.suppress(ImportError):
+            import cupti.cupti  # noqa: F401
+    threads_before = _thread_count()
+    cases, errors = load_suites([Path(path) for path in job["suites"]], root=Path(job["root"]))
+    chosen = {case.key: case for case in cases}
+    send(
+        results,
+        {
+            "type": "loaded",
+            "protocol": PROTOCOL_VERSION,
+            "pid": os.getpid(),
+            "timer": timer,
+            "gpu_uuid": gpu_uuid,
+            "gpu_name": gpu_name,
+            "fork_refused": _fork_refused(threads_before),
+            "cases": [_describe(case) for case in cases],
+            "errors": [_failure(error, None) for error in errors],
+            "context": software_context(),
+        },
+    )
+    return Host(job, timer, gpu_uuid, chosen, results)
+
+
+def _choose_timer(asked: str, gpu_uuid: str | None) -> str:
+    if asked == "auto":
+        return "cupti" if gpu_uuid else "wall"
+    if asked in ("cupti", "events") and gpu_uuid is None:
+        raise MachineError(
+            f"timer {asked} needs an NVIDIA GPU and none was found; on a machine without one use --timer wall"
+        )
+    return asked
+
+
+def _describe(case: BenchmarkCase) -> dict[str, Any]:
+    """A case as its parent needs to know it. Bad flops or bytes come out as an error of the case."""
+    described: dict[str, Any] = {
+        "key": case.key,
+        "benchmark": case.name,
+        "parameters": dict(case.parameters),
+        "label": case.label,
+        "source": case.source,
+        "tags": list(case.options.tags),
+        "time_limit_s": case.options.time_limit_s,
+        "flops": None,
+        "bytes_moved": None,
+        "error": None,
+    }
+    try:
+        described["flops"] = case.flops()
+        described["bytes_moved"] = case.bytes_moved()
+    except SuiteError as error:
+        described["error"] = _failure(error, case)
+    return described
+
+
+def _serve(host: Host, request: Any) -> None:
+    """Do one request in a forked child, or here when forking is not safe."""
+    work: Callable[[], None] = (
+        (lambda: _probe(host)) if request["do"] == "probe" else (lambda: _run_pass(host, request))
+    )
+    if not request.get("fork", True):
+        work()
+        send(host.results, {"type": "done", "status": 0})
+        return
+    host.results.flush()
+    pid = os.fork()
+    if pid == 0:
+        _child(host, work)
+    _, status = os.waitpid(pid, 0)
+    send(host.results, {"type": "done", "status": os.waitstatus_to_exitcode(status)})
+
+
+def _child(host: Host, work: Callable[[], None]) -> None:
+    """Run in the forked process and leave without the interpreter's goodbyes, which are the host's."""
+    status = 1
+    try:
+        _die_with_parent()
+        work()
+        status = 0
+    except CollectorError as error:
+        send(host.results, {"type": "fatal", "kind": type(error).__name__, "message": str(error)})
+    except BaseException:  # noqa: BLE001 - a bug of ours must reach the log, and the exit status
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _probe(host: Host) -> None:
+    """Read the context of the machine and prove that the timer works."""
+    context: dict[str, Any] = {}
+    proven = False
+    if host.gpu_uuid is not None:
+        context = dict(NvmlTelemetry(host.gpu_uuid).context())
+        readings, proven = probe_gpu(with_cupti=host.timer == "cupti")
+        context |= readings
+    send(host.results, {"type": "probed", "context": context, "drop_counter_proven": proven})
+
+
+def _run_pass(host: Host, request: Request) -> None:
+    """Give every case of the request one window, in its order."""
+    session = _start_session(host.timer, proven=bool(request.get("drop_counter_proven")))
+    try:
+        device: Device = HostDevice() if host.gpu_uuid is None else CudaDevice()
+        telemetry: Telemetry = NoTelemetry() if host.gpu_uuid is None else NvmlTelemetry(host.gpu_uuid)
+        for key, position in zip(request["cases"], request["positions"], strict=True):
+            case = host.cases[key]
+            send(host.results, {"type": "begin", "case": key, "pid": os.getpid()})
+            pacer = Pacer(hold=host.job["clocks"] == "held", pause_ms=request["pauses_ms"].get(key, 0.0))
+            timer = _timer_for(case, host.timer, session, device)
+            message = _run_case(case, timer, device, telemetry, pacer)
+            send(host.results, message | {"case": key, "position": position})
+            traces = request.get("traces")
+            if traces and isinstance(timer, CuptiTimer) and timer.trace is not None:
+                write_trace(Path(traces), case.label, timer.trace, message)
+            if not device.alive():
+                return  # the parent sees that cases are left and starts another process for them
+    finally:
+        if session is not None:
+            session.stop()
+
+
+def _start_session(timer: str, *, proven: bool) -> CuptiSession | None:
+    """Recording must be on before the CUDA context exists and before anything is warmed up."""
+    if timer != "cupti":
+        return None
+    from collector.cupti_session import CuptiSession
+
+    session = CuptiSession()
+    session.start()
+    session.trust_drop_counter(proven=proven)
+    return session
+
+
+def _timer_for(case: BenchmarkCase, timer: str, session: CuptiSession | None, device: Device) -> Timer:
+    cold = not case.options.warm_cache and not isinstance(device, HostDevice)
+    if timer == "events":
+        return EventTimer(device, cold=cold)
+    if timer == "wall":
+        return WallTimer(device, cold=cold)
+    if session is None:
+        raise CuptiError("the CUPTI timer was asked for without a session")
+    return CuptiTimer(
+        session,
+        device,
+        count_copies=case.options.count_copies,
+        any_thread=case.options.launches_from_any_thread,
+        cold=cold,
+    )
+
+
+def _run_case(
+    case: BenchmarkCase, timer: Timer, device: Device, telemetry: Telemetry, pacer: Pacer
+) -> dict[str, Any]:
+    """Set up, check and measure one case; whatever goes wrong becomes a failure message."""
+    stage = "setup"
+    try:
+        with timer.preparing():
+            call = set_up(case)
+            stage = "call"
+            call()
+            device.drain()
+            stage = "check"
+            check_output(case, call)
+        stage = "call"
+        rig = Rig(
+            timer=timer,
+            device=device,
+            telemetry=telemetry,
+            pacer=pacer,
+            reset=call.reset,
+            clears_cache=not case.options.warm_cache,
+            iterations=case.options.iterations,
+            warmup_calls=case.options.warmup_calls,
+        )
+        return {"type": "window", **measure_window(call.run, rig).to_json()}
+    except SuiteError as error:
+        return {"type": "failed", **_failure(error, case)}
+    except CollectorError as error:
+        return {
+            "type": "failed", "stage": "measure", "kind": type(error).__name__, "message": str(error),
+            "source": case.source, "log": "",
+        }  # fmt: skip
+    except BaseException as error:  # noqa: BLE001 - the benchmark may raise anything, SystemExit too
+        return {"type": "failed", **_failure(locate(stage, error, case), case)}
+    finally:
+        _release_memory()
+
+
+def _failure(error: SuiteError, case: BenchmarkCase | None) -> dict[str, Any]:
+    return {
+        "stage": error.stage,
+        "kind": error.kind,
+        "message": error.message,
+        "source": error.source,
+        "log": error.log,
+        "case": None if case is None else case.key,
+    }
+
+
+def _release_memory() -> None:
+    """Give cached device memory back, so that one case does not decide where the next one lies."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        with contextlib.suppress(RuntimeError):  # a poisoned context cannot free; the caller sees that
+            torch.cuda.empty_cache()
+
+
+def _in_child(work: Callable[[], Any]) -> Any:
+    """Run ``work`` in a forked process, so that the host itself stays clean, and return its result."""
+    import json
+
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            result = work()
+            reply = {"ok": None if result is None else vars(result)}
+        except CollectorError as error:
+            reply = {"error": str(error), "kind": type(error).__name__}
+        except BaseException as error:  # noqa: BLE001 - the child must answer, whatever happens
+            reply = {"error": f"{type(error).__name__}: {error}", "kind": "MachineError"}
+        os.write(write_end, json.dumps(reply).encode())
+        os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end, encoding="utf-8") as pipe:
+        text = pipe.read()
+    os.waitpid(pid, 0)
+    answer = json.loads(text) if text else {"error": "the process that looked for GPUs died", "kind": ""}
+    if "error" in answer:
+        raise MachineError(answer["error"])
+    return answer["ok"]
+
+
+def _fork_refused(threads_before: int) -> str | None:
+    """Why this process must not be forked, or None."""
+    if _thread_count() > threads_before:
+        return "importing the suites started threads"
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return "importing the suites initialised CUDA"
+    with contextlib.suppress(OSError):
+        count = ctypes.c_int(0)
+        answer = ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(count))
+        if answer != _CUDA_ERROR_NOT_INITIALIZED:
+            return "importing the suites initialised the CUDA driver"
+    return None
+
+
+def _thread_count() -> int:
+    return len(os.listdir("/proc/self/task"))  # noqa: PTH208 - one number, read often
+
+
+def _die_with_parent() -> None:
+    """Have the kernel kill this process when its parent dies, and be the first to go when memory ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_bytes(_OOM_SCORE_MAX)

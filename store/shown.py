@@ -1,0 +1,109 @@
+"""Numbers and names as people read them. Nothing here is parsed again."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from store.records import Interval
+
+_UNITS = ((1e3, "s"), (1.0, "ms"), (1e-3, "us"), (1e-6, "ns"))
+_SIGNIFICANT = 4
+_TEN_PERCENT = 0.1
+SHORT_SHA = 9
+
+
+def duration(milliseconds: float) -> str:
+    """Four significant digits in the unit that suits: ``250.3 us``."""
+    scale, unit = _unit(milliseconds)
+    return f"{_digits(milliseconds / scale)} {unit}"
+
+
+def interval(value: Interval) -> str:
+    """Centre and bounds in the centre's unit: ``250.3 us (249.9 to 250.8)``."""
+    if value.center is None:
+        return "no number"
+    if value.bounds is None:
+        return f"{duration(value.center)} (no interval)"
+    scale, unit = _unit(value.center)
+    low, center, high = (_digits(bound / scale) for bound in value.bounds)
+    return f"{center} {unit} ({low} to {high})"
+
+
+def bounds(value: Interval) -> str:
+    """Bounds alone, in the centre's unit: ``249.9 to 250.8 us``."""
+    if value.bounds is None:
+        return "no interval"
+    low, center, high = value.bounds
+    scale, unit = _unit(center)
+    return f"{_digits(low / scale)} to {_digits(high / scale)} {unit}"
+
+
+def change(relative: float) -> str:
+    """A relative change with its sign: ``+3.02 %``."""
+    digits = 1 if abs(relative) >= _TEN_PERCENT else 2
+    return f"{100 * relative:+.{digits}f} %"
+
+
+def size(relative: float) -> str:
+    """A relative change without its sign: ``3.02 %``."""
+    return change(abs(relative)).removeprefix("+")
+
+
+def share(relative: float) -> str:
+    """A bound such as the smallest change seen, rounded up so that it never promises too much."""
+    digits = 1 if relative >= _TEN_PERCENT else 2
+    steps = 10**digits
+    return f"{-(-100 * relative * steps // 1) / steps:.{digits}f} %"
+
+
+def probability(value: float | None) -> str:
+    """A p- or q-value: ``0.03``, ``<0.001`` or ``n/a`` where nothing varied."""
+    if value is None:
+        return "n/a"
+    return "<0.001" if value < 0.001 else f"{value:.2g}"  # noqa: PLR2004 - three digits say enough
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun: ``1 run``, ``3 runs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def short(sha: str | None) -> str:
+    """The first digits of a commit id."""
+    return "no commit" if sha is None else sha[:SHORT_SHA]
+
+
+def visible(text: str, *, limit: int = 300) -> str:
+    """Text on one line in which every character can be seen, cut at ``limit`` characters.
+
+    Names and messages come from benchmarks. Control characters would drive a terminal, line
+    breaks would leave the table, and direction marks would make a name read as another one.
+    """
+    seen = "".join(character if _harmless(character) else _escaped(character) for character in text)
+    return seen if len(seen) <= limit else f"{seen[: limit - 3]}..."
+
+
+def one_line(text: str, *, limit: int = 300) -> str:
+    """A paragraph on one line: runs of white space become one space, the rest is made visible."""
+    return visible(re.sub(r"\s+", " ", text).strip(), limit=limit)
+
+
+def _harmless(character: str) -> bool:
+    return character == " " or unicodedata.category(character)[0] in "LMNPS"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _unit(milliseconds: float) -> tuple[float, str]:
+    size = abs(milliseconds) * (1 + 0.5 * 10**-_SIGNIFICANT)  # 999.96 us reads 1.000 ms
+    return next(((scale, unit) for scale, unit in _UNITS if size >= scale), _UNITS[-1])
+
+
+def _digits(value: float) -> str:
+    magnitude = len(str(int(abs(float(f"{value:.{_SIGNIFICANT}g}")))))
+    return f"{value:.{max(_SIGNIFICANT - magnitude, 0)}f}"
