@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from alerts import shown
+from store import shown
 from alerts.baseline import Doubt, measured_before
 from alerts.verdicts import evidence
 from store.records import Reason

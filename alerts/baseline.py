@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from alerts import shown
+from store import shown
 from alerts.policy import Policy, reaches
 from store.folding import fold_windows
 from store.records import BaselineKind, Interval, Reason, SeriesPoint

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from alerts import shown
+from store import shown
 from alerts.absence import other_key, unusable
 from alerts.baseline import Baseline, Doubt, form_baseline, is_usable
 from alerts.errors import NothingToJudge

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from alerts import shown
+from store import shown
 from alerts.absence import explain_absence
 from alerts.baseline import Baseline, Doubt, choose_baseline, describe, distance, on_line
 from alerts.effects import benjamini_hochberg

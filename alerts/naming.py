@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from alerts import shown
+from store import shown
 from alerts.errors import NothingToJudge, RevisionUnknown
 from store.errors import GitError, RunNotFound
 from store.git import Repository

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
 
-from alerts import shown
+from store import shown
 from alerts.baseline import Baseline, Doubt, describe
 from alerts.effects import Effect, effect_against_pool, effect_between_windows
 from alerts.policy import Policy, reaches

@@ -1,0 +1,261 @@
+"""What is told about a run, worst first: pure, and the same for comment, mail and terminal.
+
+Text from benchmarks is carried as it is; whoever renders a message escapes it.
+"""
+
+from __future__ import annotations
+
+import glob
+import shlex
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from store import shown
+from alerts.kernels import KernelChange, kernel_changes
+from alerts.verdicts import CHANGES
+from store.records import BaselineKind, Outcome, Reason, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from alerts.judge import JudgedPoint, RunJudgement
+    from store.records import Failure, RunHeader, Verdict
+
+_ORDER = {
+    (Outcome.REGRESSED, Standing.CONFIRMED): 0,
+    (Outcome.REGRESSED, Standing.FLAGGED): 1,
+    (Outcome.REGRESSED, Standing.WITHDRAWN): 2,
+    (Outcome.IMPROVED, Standing.CONFIRMED): 3,
+    (Outcome.IMPROVED, Standing.FLAGGED): 4,
+    (Outcome.IMPROVED, Standing.WITHDRAWN): 5,
+}
+_LAST = 6
+BUILTIN = "builtin"  # how a run names the suite that comes with the collector
+_COMMANDS = 5
+_SPREAD_WORTH_A_WORD = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One benchmark and what was decided about it."""
+
+    label: str
+    benchmark: str
+    verdict: Verdict
+    kernels: tuple[KernelChange, ...]
+
+    @property
+    def decided(self) -> str:
+        """The verdict with its standing: ``REGRESSED, confirmed``."""
+        if self.verdict.standing is Standing.NONE:
+            return self.verdict.outcome.value
+        return f"{self.verdict.outcome}, {self.verdict.standing}"
+
+    @property
+    def effect(self) -> str:
+        """The change with its 95 % interval, or a dash where nothing was compared."""
+        verdict = self.verdict
+        if verdict.effect is None or verdict.effect_low is None or verdict.effect_high is None:
+            return "-"
+        return (
+            f"{shown.change(verdict.effect)} "
+            f"({shown.change(verdict.effect_low)} to {shown.change(verdict.effect_high)})"
+        )
+
+    @property
+    def compared(self) -> str:
+        """How much the comparison rests on: ``8 windows, 20 runs``."""
+        runs = len(self.verdict.baseline_run_ids)
+        windows = shown.count(self.verdict.windows, "window")
+        return f"{windows}, {shown.count(runs, 'run')}" if runs else windows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotMeasured:
+    """A benchmark, or a suite file, that has no number in this run."""
+
+    label: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """Everything a reader is told about one run.
+
+    Attributes:
+        answer: the counts, in one line; nothing in it comes from a benchmark.
+        subject: what was judged, against what, where.
+        caveats: what a reader must know before believing the rest.
+        changed: rows that moved, worst first.
+        inconclusive, unchanged: the other rows, by label.
+        sensitivity: how small a slowdown would have been seen, or None.
+        commands: shell commands that measure the worst changes again.
+    """
+
+    header: RunHeader
+    answer: str
+    subject: str
+    caveats: tuple[str, ...]
+    changed: tuple[Row, ...]
+    inconclusive: tuple[Row, ...]
+    unchanged: tuple[Row, ...]
+    not_measured: tuple[NotMeasured, ...]
+    sensitivity: str | None
+    commands: tuple[str, ...]
+
+    @property
+    def worst(self) -> Row | None:
+        """The first regression, or None."""
+        return next((row for row in self.changed if row.verdict.outcome is Outcome.REGRESSED), None)
+
+
+def compose(judgement: RunJudgement) -> Message:
+    """Say what was decided about a run, the worst first."""
+    rows = [_row(item) for item in judgement.judged if not item.is_sentinel]
+    changed = sorted((row for row in rows if row.verdict.outcome in CHANGES), key=_rank)
+    inconclusive = [row for row in rows if row.verdict.outcome is Outcome.INCONCLUSIVE]
+    unchanged = [row for row in rows if row.verdict.outcome is Outcome.UNCHANGED]
+    not_measured = tuple(_not_measured(judgement))
+    sensitivity = _sensitivity(unchanged)
+    return Message(
+        header=judgement.header,
+        answer=_answer(changed, inconclusive, unchanged, not_measured, sensitivity),
+        subject=_subject(judgement, rows),
+        caveats=tuple(_caveats(judgement, changed)),
+        changed=tuple(changed),
+        inconclusive=tuple(inconclusive),
+        unchanged=tuple(unchanged),
+        not_measured=not_measured,
+        sensitivity=sensitivity,
+        commands=tuple(_commands(judgement.header, changed)),
+    )
+
+
+def by_reason(rows: Iterable[Row]) -> list[tuple[Reason, str, list[Row]]]:
+    """Rows that are inconclusive for the same reason, most rows first, each with its message."""
+    groups: dict[tuple[Reason, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.verdict.reason, row.verdict.message), []).append(row)
+    found = [(reason, message, members) for (reason, message), members in groups.items()]
+    return sorted(found, key=lambda group: (-len(group[2]), group[0], group[1]))
+
+
+def _row(item: JudgedPoint) -> Row:
+    changed = item.verdict.outcome in CHANGES and item.before is not None
+    return Row(
+        label=item.point.series.case.label,
+        benchmark=item.point.series.case.benchmark,
+        verdict=item.verdict,
+        kernels=kernel_changes(item.before.kernels, item.point.kernels) if changed and item.before else (),
+    )
+
+
+def _rank(row: Row) -> tuple[int, float, str]:
+    place = _ORDER.get((row.verdict.outcome, row.verdict.standing), _LAST)
+    return place, -abs(row.verdict.effect or 0.0), row.label
+
+
+def _answer(
+    changed: Sequence[Row],
+    inconclusive: Sequence[Row],
+    unchanged: Sequence[Row],
+    not_measured: Sequence[NotMeasured],
+    sensitivity: str | None,
+) -> str:
+    parts = [
+        _changes(changed, Outcome.REGRESSED, "regressed"),
+        _changes(changed, Outcome.IMPROVED, "improved"),
+        f"{len(unchanged)} unchanged" if unchanged else "",
+        f"{len(inconclusive)} inconclusive" if inconclusive else "",
+        f"{len(not_measured)} not measured" if not_measured else "",
+    ]
+    said = ", ".join(part for part in parts if part) or "Nothing was measured"
+    if not changed and sensitivity is not None:
+        return f"{said}: {sensitivity}"
+    return said
+
+
+def _changes(changed: Sequence[Row], outcome: Outcome, word: str) -> str:
+    """Counts such as ``3 regressed (1 confirmed, 2 flagged)``; withdrawn ones are named as such."""
+    rows = [row for row in changed if row.verdict.outcome is outcome]
+    if not rows:
+        return ""
+    standings = [
+        f"{number} {standing}"
+        for standing in (Standing.CONFIRMED, Standing.FLAGGED, Standing.WITHDRAWN)
+        if (number := sum(row.verdict.standing is standing for row in rows))
+    ]
+    return f"{len(rows)} {word} ({', '.join(standings)})"
+
+
+def _subject(judgement: RunJudgement, rows: Sequence[Row]) -> str:
+    header = judgement.header
+    tiers = sorted({row.verdict.tier for row in rows})
+    counts = (
+        f"tier {tiers[0]}"
+        if len(tiers) == 1
+        else ", ".join(f"{sum(row.verdict.tier is tier for row in rows)} of tier {tier}" for tier in tiers)
+    )
+    what = shown.short(header.commit_sha) + (" with uncommitted changes" if header.dirty else "")
+    return (
+        f"{what} against {judgement.baseline} on {shown.one_line(header.gpu_name)}"
+        f"{f', {counts}' if counts else ''}"
+    )
+
+
+def _sensitivity(unchanged: Sequence[Row]) -> str | None:
+    sizes = [row.verdict.smallest_seen for row in unchanged]
+    known = [size for size in sizes if size is not None]
+    if not known or len(known) < len(sizes):
+        return None
+    said = f"no slowdown larger than {shown.share(max(known))} would have been missed"
+    middle = statistics.median(known)
+    if max(known) > _SPREAD_WORTH_A_WORD * middle:
+        said += f", none larger than {shown.share(middle)} in half of them"
+    return said
+
+
+def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
+    header = judgement.header
+    moved = [item for item in judgement.judged if item.verdict.reason is Reason.MACHINE_MOVED]
+    if moved:
+        yield f"No verdict: {moved[0].verdict.message}."
+    if header.dirty:
+        yield "Measured with uncommitted changes: the commit alone does not reproduce these numbers."
+    if header.interrupted:
+        yield "The run was ended early; what it holds was measured in full."
+    if any(row.verdict.baseline_kind is BaselineKind.SINGLE for row in changed):
+        yield (
+            "Provisional: a single baseline run says nothing about how far two sessions lie apart. "
+            "Measure six ancestors or more, and flags can be confirmed."
+        )
+    elif any(row.verdict.standing is Standing.FLAGGED for row in changed):
+        yield "A flag was seen in one run; measuring the commit again in a fresh session settles it."
+
+
+def _not_measured(judgement: RunJudgement) -> Iterable[NotMeasured]:
+    for failure in judgement.failures:
+        yield NotMeasured(
+            label=_failed(failure), why=f"failed ({failure.stage}, {failure.kind}): {failure.message}"
+        )
+    for case in judgement.missing:
+        yield NotMeasured(label=case.label, why="has a baseline, and was not part of this run")
+
+
+def _failed(failure: Failure) -> str:
+    return failure.source if failure.case is None else failure.case.label
+
+
+def _commands(header: RunHeader, changed: Sequence[Row]) -> Iterable[str]:
+    """Commands for the worst benchmarks, each once. Uncommitted changes cannot be had again."""
+    if header.commit_sha is None or header.dirty:
+        return
+    for benchmark in list(dict.fromkeys(row.benchmark for row in changed))[:_COMMANDS]:
+        suites = "".join(f" --suite {_word(suite)}" for suite in header.suites if suite != BUILTIN)
+        yield f"collect --commit {header.commit_sha}{suites} --only {_word(glob.escape(benchmark))}"
+
+
+def _word(text: str) -> str:
+    """One word for a shell, whatever a benchmark or a suite is called."""
+    return shlex.quote(shown.visible(text))

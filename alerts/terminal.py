@@ -1,0 +1,82 @@
+"""A message as plain text: for terminals, and for mail readers without HTML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from store import shown
+from alerts.message import by_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from alerts.message import Message, Row
+
+_LABEL_LIMIT = 60
+_NAMED_IN_GROUP = 10
+
+
+def render_text(message: Message) -> str:
+    """The message in lines of text; every character of a name can be seen, none drives a terminal."""
+    blocks = [
+        [f"{message.answer}", message.subject],
+        list(message.caveats),
+        _table([*message.changed, *message.unchanged]),
+        list(_kernels(message.changed)),
+        list(_inconclusive(message.inconclusive)),
+        _titled("Not measured:", [
+            f"  {shown.visible(item.label, limit=_LABEL_LIMIT)}: {shown.one_line(item.why)}"
+            for item in message.not_measured
+        ]),
+        _titled("Measure again:", [f"  {command}" for command in message.commands]),
+    ]  # fmt: skip
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
+    heads = ("benchmark", "baseline", "candidate", "change (95 %)", "q", "tier", "rests on", "verdict")
+    return _aligned([heads, *(_cells(row) for row in rows)])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    verdict = row.verdict
+    return (
+        shown.visible(row.label, limit=_LABEL_LIMIT),
+        "-" if verdict.baseline is None else shown.interval(verdict.baseline),
+        shown.interval(verdict.candidate),
+        row.effect,
+        shown.probability(verdict.q_value),
+        verdict.tier,
+        row.compared,
+        row.decided,
+    )
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _kernels(rows: Iterable[Row]) -> Iterable[str]:
+    for row in rows:
+        for change in row.kernels:
+            yield (
+                f"{shown.visible(row.label, limit=_LABEL_LIMIT)}: kernel "
+                f"{shown.visible(change.name, limit=_LABEL_LIMIT)} {change.what}"
+            )
+
+
+def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
+    for reason, why, members in by_reason(rows):
+        yield f"Inconclusive, {reason} ({len(members)}): {shown.one_line(why, limit=600)}"
+        named = [shown.visible(row.label, limit=_LABEL_LIMIT) for row in members[:_NAMED_IN_GROUP]]
+        more = len(members) - len(named)
+        yield f"  {', '.join(named)}{f' and {more} more' if more else ''}"
+
+
+def _titled(title: str, lines: list[str]) -> list[str]:
+    return [title, *lines] if lines else []
