@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOCK_DEADLINE_S = 5.0
 # Runs that are looked through for what is new; older ones are reached by Trends and Commit.
 RECENT_RUNS = 400
-_CACHE = {"ttl": 60, "max_entries": 64, "show_spinner": "Reading the store …"}
+_cached = st.cache_data(ttl=60, max_entries=64, show_spinner="Reading the store …")
 
 Stamp = tuple[tuple[int, int] | None, ...]
 
@@ -107,22 +107,22 @@ def _time_and_size(path: str) -> tuple[int, int] | None:
 # of the key that changes when the store does.
 
 
-@st.cache_data(**_CACHE)
+@_cached
 def _headers(url: str, stamp: Stamp, gpu_uuid: str | None, limit: int) -> list[RunHeader]:  # noqa: ARG001 - key
     return store_runs.find_runs(_database(url), gpu_uuid=gpu_uuid, limit=limit)
 
 
-@st.cache_data(**_CACHE)
+@_cached
 def _headers_of_commit(url: str, stamp: Stamp, sha: str) -> list[RunHeader]:  # noqa: ARG001 - key
     return store_runs.find_runs(_database(url), commit_sha=sha)
 
 
-@st.cache_data(**_CACHE | {"max_entries": 8})
+@_cached
 def _run(url: str, stamp: Stamp, run_id: str) -> Run:  # noqa: ARG001 - key
     return store_runs.load_run(_database(url), run_id)
 
 
-@st.cache_data(**_CACHE)
+@_cached
 def _points(
     url: str,
     stamp: Stamp,  # noqa: ARG001 - key
@@ -132,17 +132,17 @@ def _points(
     return store_series.load_points(_database(url), run_ids=run_ids, series_ids=series_ids)
 
 
-@st.cache_data(**_CACHE)
+@_cached
 def _verdicts(url: str, stamp: Stamp, run_ids: tuple[str, ...]) -> dict[tuple[str, str], Verdict]:  # noqa: ARG001 - key
     found = store_verdicts.load_verdicts(_database(url), run_ids=run_ids)
     return {(verdict.run_id, verdict.series.id): verdict for verdict in found}
 
 
-@st.cache_data(**_CACHE)
+@_cached
 def _commits(url: str, stamp: Stamp, repository: str) -> dict[str, Commit]:  # noqa: ARG001 - key
     return store_commits.load_commits(_database(url), repository)
 
 
-@st.cache_data(**_CACHE)
+@_cached
 def _positions(url: str, stamp: Stamp, repository: str) -> dict[str, int]:  # noqa: ARG001 - key
     return store_commits.commit_positions(_database(url), repository)

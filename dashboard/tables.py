@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Markup = NewType("Markup", str)
 # Effects beyond this share touch the edge of their little axis.
-_BAR_RANGE = 0.10
+_BAR_RANGE = 0.05
 
 
 @dataclass(frozen=True, slots=True)

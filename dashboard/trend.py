@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dashboard.timeline import Timeline
-    from store.records import Commit, SeriesPoint, Verdict
+    from store.records import Commit, Outcome, SeriesPoint, Verdict
 
 _MARKED = (Standing.FLAGGED, Standing.CONFIRMED)
 # A chart with more marks than this is slow to draw and no longer readable by a screen reader.
@@ -30,6 +30,8 @@ class TrendRow:
         leads: the point that line and band pass through: the newest run of its commit.
         segment: points of one segment are joined; a measured commit in between without a
             number of this series begins a new one.
+        begins_mark: whether the flag at this point is news: a step is flagged again on each
+            commit until the baselines have moved past it, and is named once.
     """
 
     slot: int
@@ -39,11 +41,12 @@ class TrendRow:
     on_line: bool
     leads: bool
     segment: int
+    begins_mark: bool
 
     @property
     def is_marked(self) -> bool:
         """Whether a change was flagged or confirmed at this point."""
-        return self.verdict is not None and self.verdict.standing in _MARKED
+        return _mark(self.verdict) is not None
 
 
 def places_max(n_series: int) -> int:
@@ -72,7 +75,7 @@ def trend_rows(
     placed = [point for point in points if place_of(point.header) in slots]
     placed.sort(key=lambda point: (slots[place_of(point.header)], point.header.started_at))
     rows: list[TrendRow] = []
-    segment, last_slot = 0, None
+    segment, last_slot, last_mark = 0, None, None
     for index, point in enumerate(placed):
         slot = slots[place_of(point.header)]
         if last_slot is not None and slot > last_slot + 1:
@@ -80,18 +83,29 @@ def trend_rows(
         last_slot = slot
         following = placed[index + 1] if index + 1 < len(placed) else None
         sha = point.header.commit_sha
+        verdict = verdicts.get((point.header.run_id, point.series.id))
+        mark = _mark(verdict)
         rows.append(
             TrendRow(
                 slot=slot,
                 point=point,
                 commit=None if sha is None else commits.get(sha),
-                verdict=verdicts.get((point.header.run_id, point.series.id)),
+                verdict=verdict,
                 on_line=is_on_line(point.header, line),
                 leads=following is None or place_of(following.header) != place_of(point.header),
                 segment=segment,
+                begins_mark=mark is not None and mark != last_mark,
             )
         )
+        last_mark = mark
     return rows
+
+
+def _mark(verdict: Verdict | None) -> tuple[Standing, Outcome] | None:
+    """What a chart marks about a verdict: nothing, or how sure it is and in which direction."""
+    if verdict is None or verdict.standing not in _MARKED:
+        return None
+    return verdict.standing, verdict.outcome
 
 
 def reference_of(rows: Sequence[TrendRow]) -> float | None:

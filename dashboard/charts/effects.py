@@ -19,20 +19,22 @@ _ROW_HEIGHT = 26
 _LABEL_WIDTH_PX = 300
 
 
-def effects_chart(verdicts: Sequence[Verdict]) -> alt.LayerChart:
+def effects_chart(verdicts: Sequence[Verdict]) -> alt.LayerChart | alt.FacetChart:
     """Draw each candidate against its baseline, both relative to the baseline's centre.
 
     Args:
         verdicts: in the order of the rows, each with both intervals (see ``can_be_drawn``).
     """
-    data = alt.Data(values=[_values(verdict) for verdict in verdicts])
+    data = alt.InlineData(values=[_values(verdict) for verdict in verdicts])
     order = [verdict.series.case.label for verdict in verdicts]
     y = alt.Y(
         "label:N",
         sort=list(dict.fromkeys(order)),
         axis=alt.Axis(title=None, labelLimit=_LABEL_WIDTH_PX, grid=False, ticks=False, domain=False),
     )
-    x_axis = alt.Axis(title="change against the centre of the baseline (%), right is slower", format="+.3~r")
+    x_axis = alt.Axis(
+        title="change against the centre of the baseline (%), right is slower", format="+.3~r", tickCount=8
+    )
     color = alt.Color(
         "outcome:N",
         scale=alt.Scale(domain=list(OUTCOME_COLORS), range=list(OUTCOME_COLORS.values())),
@@ -45,7 +47,7 @@ def effects_chart(verdicts: Sequence[Verdict]) -> alt.LayerChart:
     candidate = base.mark_bar(height=5, cornerRadius=2).encode(
         x="candidate_low:Q", x2="candidate_high:Q", color=color, tooltip=_tooltip()
     )
-    center = base.mark_point(filled=True, size=60, opacity=1).encode(
+    center = base.mark_point(filled=True, size=90, opacity=1).encode(
         x="candidate_center:Q",
         color=color,
         shape=alt.Shape(
@@ -58,7 +60,7 @@ def effects_chart(verdicts: Sequence[Verdict]) -> alt.LayerChart:
         tooltip=_tooltip(),
     )
     zero = (
-        alt.Chart(alt.Data(values=[{"zero": 0}]))
+        alt.Chart(alt.InlineData(values=[{"zero": 0}]))
         .mark_rule(opacity=0.6)
         .encode(x="zero:Q", color=alt.value(NEUTRAL_COLOR))
     )

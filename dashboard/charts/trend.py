@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from dashboard.palette import (
 from store.records import Quantity, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dashboard.timeline import Timeline
     from dashboard.trend import TrendRow
@@ -87,7 +88,7 @@ def value_axis(
 
 def trend_chart(
     rows: Sequence[TrendRow], *, series: SeriesKey, gpu_name: str, timeline: Timeline, axis: ValueAxis
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     """Draw one series over its commits.
 
     A click on a point is reported under ``PICK`` with the fields ``PICK_FIELDS``.
@@ -97,7 +98,7 @@ def trend_chart(
     y_scale = _y_scale(values, axis)
     pick = alt.selection_point(name=PICK, fields=list(PICK_FIELDS), on="click", empty=False)
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
-    data = alt.Data(values=values)
+    data = alt.InlineData(values=values)
     layers = [
         *_line_layers(data, x, y_scale, axis),
         _rules(data, x),
@@ -133,10 +134,10 @@ def picked(event: Any) -> tuple[str | None, str | None]:
     Streamlit hands over plain dictionaries whose content comes from the browser, so that
     anything but the expected shape reads as no click.
     """
-    selection = event.get("selection") if hasattr(event, "get") else None
-    chosen = selection.get(PICK) if hasattr(selection, "get") else None
+    selection = event.get("selection") if isinstance(event, Mapping) else None
+    chosen = selection.get(PICK) if isinstance(selection, Mapping) else None
     first = chosen[0] if isinstance(chosen, list) and chosen else None
-    if not isinstance(first, dict):
+    if not isinstance(first, Mapping):
         return None, None
     sha, run = (first.get(name) for name in PICK_FIELDS)
     return (sha if isinstance(sha, str) and sha else None), (run if isinstance(run, str) and run else None)
@@ -161,7 +162,7 @@ def _values(row: TrendRow, axis: ValueAxis) -> Mapping[str, Any]:
         "tier": str(point.tier),
         "standing": str(standing) if row.is_marked else "",
         "slower": effect is None or effect > 0,
-        "mark_text": f"{STANDING_WORDS[standing]} {format_effect(effect)}" if row.is_marked else "",
+        "mark_text": f"{STANDING_WORDS[standing]} {format_effect(effect)}" if row.begins_mark else "",
         "sha": header.commit_sha or "",
         "run": header.run_id,
         "commit": short_sha(header.commit_sha) + (" + uncommitted changes" if header.dirty else ""),
@@ -215,7 +216,7 @@ def _y_scale(values: Sequence[Mapping[str, Any]], axis: ValueAxis) -> alt.Scale:
     return alt.Scale(domain=[middle - half, middle + half], nice=False, zero=False)
 
 
-def _line_layers(data: alt.Data, x: alt.X, y_scale: alt.Scale, axis: ValueAxis) -> list[alt.Chart]:
+def _line_layers(data: alt.InlineData, x: alt.X, y_scale: alt.Scale, axis: ValueAxis) -> list[alt.Chart]:
     """The band of the intervals and the line of the centres, through one run per commit."""
     leading = alt.Chart(data).transform_filter("datum.leads && datum.bounded")
     y_axis = alt.Axis(title=axis.title, format="+.3~r" if axis.relative else ".4~r", tickCount=6)
@@ -228,7 +229,7 @@ def _line_layers(data: alt.Data, x: alt.X, y_scale: alt.Scale, axis: ValueAxis) 
     return [band, line]
 
 
-def _rules(data: alt.Data, x: alt.X) -> alt.Chart:
+def _rules(data: alt.InlineData, x: alt.X) -> alt.Chart:
     """The interval of each point, in the colour of its tier: a lone point has no band."""
     rules: alt.Chart = (
         alt.Chart(data)
@@ -239,7 +240,7 @@ def _rules(data: alt.Data, x: alt.X) -> alt.Chart:
     return rules
 
 
-def _mark_layers(data: alt.Data, x: alt.X) -> list[alt.Chart]:
+def _mark_layers(data: alt.InlineData, x: alt.X) -> list[alt.Chart]:
     """A ring round a flagged point, a larger triangle round a confirmed one, and the word."""
     color = alt.condition("datum.slower", alt.value(SLOWER_COLOR), alt.value(FASTER_COLOR))
     base = alt.Chart(data).encode(x=x, y="center:Q", color=color)
@@ -247,19 +248,18 @@ def _mark_layers(data: alt.Data, x: alt.X) -> list[alt.Chart]:
     confirmed = base.transform_filter(f"datum.standing == '{Standing.CONFIRMED}'")
     slower = confirmed.transform_filter("datum.slower")
     faster = confirmed.transform_filter("!datum.slower")
-    triangle = {"size": 620, "filled": False, "strokeWidth": 2.2, "opacity": 1}
     text = base.transform_filter("datum.mark_text != ''").mark_text(
         dy=-24, fontSize=12, fontWeight=600, clip=False
     )
     return [
         flagged.mark_point(shape="circle", size=300, filled=False, strokeWidth=2.2, opacity=1),
-        slower.mark_point(shape="triangle-up", **triangle),
-        faster.mark_point(shape="triangle-down", **triangle),
+        slower.mark_point(shape="triangle-up", size=620, filled=False, strokeWidth=2.2, opacity=1),
+        faster.mark_point(shape="triangle-down", size=620, filled=False, strokeWidth=2.2, opacity=1),
         text.encode(text="mark_text:N"),
     ]
 
 
-def _points(data: alt.Data, x: alt.X) -> alt.Chart:
+def _points(data: alt.InlineData, x: alt.X) -> alt.Chart:
     """The centres: shape and colour say the tier, hollow says off the main line."""
     points: alt.Chart = (
         alt.Chart(data)
@@ -271,7 +271,7 @@ def _points(data: alt.Data, x: alt.X) -> alt.Chart:
             shape=alt.Shape(
                 "tier:N",
                 scale=alt.Scale(domain=list(TIER_SHAPES), range=list(TIER_SHAPES.values())),
-                legend=alt.Legend(title="tier", orient="top-right", direction="horizontal"),
+                legend=_tier_legend(),
             ),
             fillOpacity=alt.condition("datum.on_line", alt.value(1), alt.value(0)),
             tooltip=[
@@ -291,5 +291,19 @@ def _tier_color() -> alt.Color:
     return alt.Color(
         "tier:N",
         scale=alt.Scale(domain=list(TIER_COLORS), range=list(TIER_COLORS.values())),
-        legend=alt.Legend(title="tier", orient="top-right", direction="horizontal"),
+        legend=_tier_legend(),
+    )
+
+
+def _tier_legend() -> alt.Legend:
+    """Above the chart at the right, where no point can hide behind it."""
+    return alt.Legend(
+        title="tier",
+        titleOrient="left",
+        orient="none",
+        direction="horizontal",
+        legendX=alt.ExprRef("max(width - 150, 0)"),
+        legendY=-40,
+        symbolOpacity=1,
+        symbolSize=80,
     )

@@ -26,7 +26,7 @@ def samples_step(measurement: Measurement) -> int:
     return max(1, -(-total // SAMPLES_MAX))
 
 
-def windows_chart(measurement: Measurement) -> alt.LayerChart:
+def windows_chart(measurement: Measurement) -> alt.LayerChart | alt.FacetChart:
     """Draw the samples in the order they were taken, with median of each window and the interval."""
     medians = [window.median_ms for window in measurement.windows if window.median_ms is not None]
     unit, length_ms = unit_for(measurement.interval.center or (medians[0] if medians else 1.0))
@@ -43,9 +43,9 @@ def windows_chart(measurement: Measurement) -> alt.LayerChart:
         axis=alt.Axis(title=f"sample ({unit})", format=".4~r", tickCount=6),
     )
     kinds = [_KEPT, _LEFT_OUT]
-    legend = alt.Legend(title="sample", orient="top", direction="horizontal")
+    legend = alt.Legend(title=None, orient="top", direction="horizontal")
     dots = (
-        alt.Chart(alt.Data(values=samples))
+        alt.Chart(alt.InlineData(values=samples))
         .mark_point(size=22, opacity=0.7)
         .encode(
             x=x,
@@ -102,7 +102,7 @@ def _interval_layers(measurement: Measurement, length_ms: float) -> list[alt.Cha
     if bounds is None:
         return []
     low, center, high = (edge / length_ms for edge in bounds)
-    data = alt.Data(values=[{"low": low, "center": center, "high": high}])
+    data = alt.InlineData(values=[{"low": low, "center": center, "high": high}])
     band = alt.Chart(data).mark_rect(color=CANDIDATE_COLOR, opacity=0.16).encode(y="low:Q", y2="high:Q")
     line = (
         alt.Chart(data).mark_rule(color=CANDIDATE_COLOR, opacity=0.7, strokeDash=[4, 3]).encode(y="center:Q")
@@ -122,7 +122,7 @@ def _median_rules(windows: Sequence[Window], length_ms: float) -> alt.Chart:
         if window.median_ms is not None
     ]
     rules: alt.Chart = (
-        alt.Chart(alt.Data(values=values))
+        alt.Chart(alt.InlineData(values=values))
         .mark_rule(strokeWidth=2.5, color=CANDIDATE_COLOR)
         .encode(
             x="start:Q", x2="end:Q", y="value:Q", tooltip=alt.Tooltip("text:N", title="median of the window")

@@ -54,12 +54,14 @@ def show() -> None:
         _offer_commits(headers)
         return
     on_commit = _runs_on(sha) if sha is not None else [queries.run(run_id or "").header]
-    chosen = _choose_run(on_commit, run_id)
-    run = queries.run(chosen)
+    _check_run(on_commit, run_id)
+    commits = queries.commits(on_commit[0].repository)
+    _show_title(on_commit[0], commits)
+    run = queries.run(_choose_run(on_commit))
     verdicts = {
         series_id: verdict for (_, series_id), verdict in queries.verdicts([run.header.run_id]).items()
     }
-    _show_head(run, queries.commits(run.header.repository))
+    _show_head(run.header, commits)
     measured = sorted(
         run.measurements, key=lambda m: (worst_first(verdicts.get(run.series_key(m).id)), m.case.label)
     )
@@ -102,27 +104,35 @@ def _runs_on(sha: str) -> list[RunHeader]:
     return headers
 
 
-def _choose_run(headers: Sequence[RunHeader], run_id: str | None) -> str:
-    """The run that the URL names, or the newest one; several can be chosen between."""
+def _check_run(headers: Sequence[RunHeader], run_id: str | None) -> None:
+    if run_id is not None and run_id not in {header.run_id for header in headers}:
+        raise UnknownCommit(
+            f"run {run_id} is not among the {count_of(len(headers), 'run')} on this commit: "
+            "leave 'run' out of the address to see the newest"
+        )
+
+
+def _choose_run(headers: Sequence[RunHeader]) -> str:
+    """The run that the URL names, else the newest of exactly this commit; others can be chosen."""
     names = {
         header.run_id: f"{format_moment(header.started_at)} · "
         f"{gpu_label(header.gpu_name, header.gpu_uuid)} · {header.timer}, {header.clock_regime} clocks"
         + (" · uncommitted changes" if header.dirty else "")
         for header in headers
     }
-    if run_id is not None and run_id not in names:
-        raise UnknownCommit(
-            f"run {run_id} is not among the {count_of(len(names), 'run')} on this commit: "
-            "leave 'run' out of the address to see the newest"
-        )
+    default = next((header.run_id for header in headers if not header.dirty), headers[0].run_id)
     if len(names) == 1:
-        return next(iter(names))
-    return url_state.one("Run", "run", list(names), default=next(iter(names)), show=names.__getitem__)
+        return default
+    return url_state.one("Run", "run", list(names), default=default, show=names.__getitem__)
 
 
-def _show_head(run: Run, commits: Mapping[str, Commit]) -> None:
-    header, commit = run.header, commits.get(run.header.commit_sha or "")
-    st.title(commit.subject if commit else f"Run {header.run_id[:8]}")
+def _show_title(header: RunHeader, commits: Mapping[str, Commit]) -> None:
+    commit = commits.get(header.commit_sha or "")
+    st.title(_literal(commit.subject if commit else f"Run {header.run_id[:8]}"))
+
+
+def _show_head(header: RunHeader, commits: Mapping[str, Commit]) -> None:
+    commit = commits.get(header.commit_sha or "")
     facts = [
         f"`{header.commit_sha or 'no commit'}`" + (" with uncommitted changes" if header.dirty else ""),
     ]
@@ -140,7 +150,9 @@ def _show_head(run: Run, commits: Mapping[str, Commit]) -> None:
         st.warning("This run was ended early. What it holds was measured in full; the rest is missing.")
     if header.history_note:
         st.warning(f"The history of this commit is not known in full: {header.history_note}")
-    st.caption("To measure it again")
+    st.caption(
+        "To measure it again" + ("; the uncommitted changes are in no command" if header.dirty else "")
+    )
     st.code(reproduce_command(header), language="shell")
 
 

@@ -84,7 +84,7 @@ def show() -> None:
     _show_series(_filtered(rows, recent), len(rows), commits)
     st.caption(
         f"From the newest {count_of(len(recent), 'run')}, at most {RUNS_PER_GPU} of each GPU. "
-        "An effect is (candidate \u2212 baseline) / baseline: positive is slower. Its bar spans \u00b110 %."
+        "An effect is (candidate \u2212 baseline) / baseline: positive is slower. Its bar spans \u00b15 %."
     )
 
 

@@ -29,6 +29,7 @@ _COMMIT_COUNT = "150"
 # Several runs may stand on one commit; this many are read for each commit that is shown.
 _RUNS_PER_COMMIT = 3
 _MOVERS = 5
+_MAIN_LINE = "main line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ def _check_known(asked: Sequence[str], known: Mapping[str, SeriesPoint]) -> None
 
 
 def _controls(n_series: int) -> _View:
-    axis, scale, count, branches = st.columns([2, 2, 2, 3], vertical_alignment="bottom")
+    axis, scale, where, count = st.columns(4)
     with axis:
         shape = url_state.switch("Axis", "axis", ("absolute", "relative"), default="absolute")
     with scale:
@@ -99,16 +100,18 @@ def _controls(n_series: int) -> _View:
         )  # fmt: skip
     with count:
         n_commits = url_state.one("Newest commits", "commits", _COMMIT_COUNTS, default=_COMMIT_COUNT)
-    with branches:
-        off_line = url_state.flag(
-            "Branches and uncommitted changes",
-            "branches",
-            help_text="Points off the main line are hollow, and stand where their branch has grown to.",
+    with where:
+        line = url_state.switch(
+            "Runs",
+            "runs",
+            (_MAIN_LINE, "all"),
+            default=_MAIN_LINE,
+            help_text="All: those on branches and with uncommitted changes too. Their points are hollow.",
         )
     return _View(
         relative=shape == "relative",
         logarithmic=kind == "log",
-        off_line=off_line,
+        off_line=line != _MAIN_LINE,
         n_commits=min(int(n_commits), places_max(n_series)),
     )
 
@@ -162,7 +165,7 @@ def _show_one(known: SeriesPoint, points: Sequence[SeriesPoint], history: _Histo
     label = known.series.case.label
     if not rows:
         st.subheader(label)
-        st.info("Not measured on the commits shown: show more commits, or the branches too.")
+        st.info("Not measured on the commits shown: show more commits, or all runs.")
         return
     axis = trend_charts.value_axis(
         rows,

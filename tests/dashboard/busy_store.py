@@ -7,6 +7,7 @@ tier B and C, runs on a branch, a run with uncommitted changes and benchmarks th
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 import sys
@@ -22,9 +23,9 @@ from builders import (
     a_header,
     a_kernel,
     a_measurement,
-    a_sha,
     a_window,
 )
+
 from store.database import Database
 from store.records import (
     BaselineKind,
@@ -34,6 +35,7 @@ from store.records import (
     Outcome,
     Reason,
     Run,
+    RunHeader,
     Stage,
     Standing,
     Tier,
@@ -73,6 +75,7 @@ class Benchmark:
 
     @property
     def case(self) -> Case:
+        """The benchmark with its parameters."""
         return Case.of(self.name, self.parameters)
 
 
@@ -100,14 +103,17 @@ class Story:
 
     @property
     def regression(self) -> int:
+        """From this commit on softmax is slower by 5.2 %."""
         return max(2, self.n_commits * 7 // 10)
 
     @property
     def improvement(self) -> int:
+        """From this commit on attention_decode is faster by 6.6 %."""
         return max(2, self.n_commits // 2)
 
     @property
     def gap(self) -> range:
+        """On these commits scatter_add does not exist."""
         return range(max(2, self.n_commits // 4), max(3, self.n_commits // 4 + self.n_commits // 10))
 
     def factor(self, benchmark: str, number: int) -> float:
@@ -139,10 +145,27 @@ def fill_store(path: Path, *, n_commits: int = 60, samples: int = 30) -> Databas
     return database
 
 
+def sha_of(number: int) -> str:
+    """The id of a commit, as mixed as real ones."""
+    return hashlib.sha1(f"commit {number}".encode(), usedforsecurity=False).hexdigest()
+
+
+def _commit(number: int, **changes: Any) -> Commit:
+    fields: dict[str, Any] = {
+        "sha": sha_of(number),
+        "parents": (sha_of(number - 1),) if number > 1 else (),
+        "subject": _SUBJECTS[number % len(_SUBJECTS)],
+    }
+    return a_commit(number, **(fields | changes))
+
+
 def _line(number: int) -> tuple[Commit, ...]:
-    return tuple(
-        a_commit(n, subject=_SUBJECTS[n % len(_SUBJECTS)]) for n in range(number, max(0, number - 200), -1)
-    )
+    return tuple(_commit(n) for n in range(number, max(0, number - 200), -1))
+
+
+def _header(number: int, run: int, **changes: Any) -> RunHeader:
+    fields: dict[str, Any] = {"commit_sha": sha_of(number), "merge_base": sha_of(number)}
+    return a_header(number, number=run, **(fields | changes))
 
 
 def _run_on_line(story: Story, number: int, gpu: str, samples: int) -> Run:
@@ -161,7 +184,7 @@ def _run_on_line(story: Story, number: int, gpu: str, samples: int) -> Run:
         elif not (benchmark.name == "scatter_add" and number in story.gap):
             measurements.append(_measurement(story, benchmark, number, gpu, samples))
     return Run(
-        header=a_header(number, number=GPU_UUIDS.index(gpu), gpu_uuid=gpu),
+        header=_header(number, GPU_UUIDS.index(gpu), gpu_uuid=gpu),
         measurements=tuple(measurements),
         failures=tuple(failures),
         history=_line(number),
@@ -169,7 +192,7 @@ def _run_on_line(story: Story, number: int, gpu: str, samples: int) -> Run:
 
 
 def _measurement(
-    story: Story, benchmark: Benchmark, number: int, gpu: str, samples: int, factor: float = 1.0
+    story: Story, benchmark: Benchmark, number: int, gpu: str, samples: int, *, factor: float = 1.0
 ) -> Measurement:
     rng = random.Random(f"{benchmark.name} {number} {gpu}")
     tier, evidence, passes = Tier.A, "held clocks; 8 windows, every kept sample at 1980 MHz", 8
@@ -199,19 +222,22 @@ def _measurement(
 def _add_branch_runs(database: Database, story: Story, earlier: Sequence[Run], samples: int) -> None:
     """A commit on a branch that slows the norms down, and somebody's uncommitted changes."""
     newest = story.n_commits
-    tip = a_commit(
+    moment = _commit(newest).authored_at
+    tip = _commit(
         BRANCH_COMMIT,
-        parents=(a_sha(newest),),
+        parents=(sha_of(newest),),
         subject="Try a two-pass layer norm",
-        authored_at=a_commit(newest).authored_at,
-        committed_at=a_commit(newest).committed_at,
+        authored_at=moment,
+        committed_at=moment,
     )
     norms = [benchmark for benchmark in BENCHMARKS if benchmark.name.endswith("norm")]
     for number, changes in ((7, {"commit_sha": tip.sha}), (8, {"dirty": True})):
         run = Run(
-            header=a_header(newest, number=number, merge_base=a_sha(newest), **changes),
-            measurements=tuple(_measurement(story, b, newest, GPU_UUID, samples, 1.031) for b in norms),
-            history=(tip, *_line(newest)) if number == 7 else _line(newest),  # noqa: PLR2004 - the branch's
+            header=_header(newest, number, **changes),
+            measurements=tuple(
+                _measurement(story, b, newest, GPU_UUID, samples, factor=1.031) for b in norms
+            ),
+            history=(tip, *_line(newest)) if number == 7 else _line(newest),
         )
         save_run(database, run)
         save_verdicts(database, [_judge(run, m, earlier) for m in run.measurements])
@@ -233,7 +259,7 @@ def _judge(run: Run, measurement: Measurement, earlier: Sequence[Run]) -> Verdic
             candidate.bounds[0] / baseline.bounds[1] - 1,
             candidate.bounds[2] / baseline.bounds[1] - 1,
         )
-    confirmed = moved and effect is not None and abs(effect) >= 0.02  # noqa: PLR2004 - of this story
+    confirmed = moved and effect is not None and abs(effect) >= 0.02
     return Verdict(
         run_id=run.header.run_id,
         series=series,
