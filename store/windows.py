@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _FLOAT_LISTS = ("latency_ms", "sum_ms", "copy_ms", "pause_ms")
 _INTEGER_LISTS = ("n_kernels", "sm_clock_mhz", "throttle_reasons")
-_LISTS = ("samples_ms", "exclusions", *_FLOAT_LISTS, *_INTEGER_LISTS)
+SAMPLE_LISTS = ("samples_ms", "exclusions", *_FLOAT_LISTS, *_INTEGER_LISTS)
 _PLAIN = ("pass_index", "position", "pid", "warmup_calls", "warmup_ms", "inner_reps", "attempts", "invalid")
 _FLAT = "flat_samples"
 
@@ -56,7 +56,7 @@ def insert_windows(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
     if not rows:
         return
     columns = columns_of(connection, "windows")
-    scalars = {name: kind for name, kind in columns.items() if name not in _LISTS}
+    scalars = {name: kind for name, kind in columns.items() if name not in SAMPLE_LISTS}
     reasons = sorted({why for window in windows for why in window.exclusions if why is not None})
     connection.register(_FLAT, _flat_columns(windows, reasons))
     try:
@@ -78,7 +78,7 @@ def load_windows(connection: duckdb.DuckDBPyConnection, run_id: str) -> dict[int
     ):
         window = Window(
             **{name: row[name] for name in _PLAIN}
-            | {name: tuple(row[name]) for name in _LISTS}
+            | {name: tuple(row[name]) for name in SAMPLE_LISTS}
             | {
                 "started_at": from_instant(row["started_at"]),
                 "telemetry": readings_from_json(row["telemetry"]),
