@@ -1,0 +1,1 @@
+"""Suites that come with the collector. They are loaded as files, like every suite."""
