@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.baseline import Doubt, measured_before
 from alerts.verdicts import evidence
+from store import shown
 from store.records import Reason
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def explain_absence(
         _history_unknown(candidate.header)
         or (unusable(same_series, policy) if same_series else None)
         or (other_key(candidate.series, same_case) if same_case else None)
-        or (_new(candidate, before) if before else None)
+        or (_new(before) if before else None)
         or _never_measured(candidate, points, line)
     )
 
@@ -97,13 +97,12 @@ def other_key(ours: SeriesKey, same_case: Sequence[SeriesPoint]) -> Doubt:
     )
 
 
-def _new(candidate: SeriesPoint, before: Sequence[SeriesPoint]) -> Doubt:
+def _new(before: Sequence[SeriesPoint]) -> Doubt:
     nearest = shown.short(before[0].header.commit_sha)
-    name = candidate.series.case.label
     return Doubt(
         reason=Reason.NEW_BENCHMARK,
-        message=f"{shown.visible(name)} has no number on any ancestor measured so far (nearest {nearest}): "
-        "it is new, and gets a verdict once its baseline is measured",
+        message=f"no ancestor measured so far has a number for it (nearest {nearest}): it is new, and is "
+        "judged once an ancestor, or the next commit, is measured",
     )
 
 

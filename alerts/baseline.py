@@ -7,8 +7,8 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.policy import Policy, reaches
+from store import shown
 from store.folding import fold_windows
 from store.records import BaselineKind, Interval, Reason, SeriesPoint
 

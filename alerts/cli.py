@@ -106,7 +106,7 @@ def judge(url: str, run_id: str | None, form: str, fail_on: str | None) -> None:
 @_fail_option
 @_store_option
 def compare(
-    url: str, base: str, candidate: str, gpu: str | None, repo: Path, form: str, fail_on: str | None
+    *, url: str, base: str, candidate: str, gpu: str | None, repo: Path, form: str, fail_on: str | None
 ) -> None:
     """Compare two commits, or two runs, on one GPU.
 

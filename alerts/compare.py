@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.absence import other_key, unusable
 from alerts.baseline import Baseline, Doubt, form_baseline, is_usable
 from alerts.errors import NothingToJudge
@@ -15,6 +14,7 @@ from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines
 from alerts.naming import runs_named
 from alerts.policy import Policy
 from alerts.standing import settle
+from store import shown
 from store.records import Reason
 from store.runs import load_run
 from store.series import load_points

@@ -9,9 +9,9 @@ from email.utils import format_datetime, parseaddr
 from html import escape
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.message import by_reason
 from alerts.terminal import render_text
+from store import shown
 from store.records import Outcome, Standing
 
 if TYPE_CHECKING:

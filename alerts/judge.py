@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.absence import explain_absence
 from alerts.baseline import Baseline, Doubt, choose_baseline, describe, distance, on_line
 from alerts.effects import benjamini_hochberg
 from alerts.policy import Policy
 from alerts.verdicts import CHANGES, judge_point
+from store import shown
 from store.records import (
     BaselineKind,
     Case,

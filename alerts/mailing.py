@@ -53,7 +53,8 @@ def why_nothing_is_due(judgement: RunJudgement, *, minimum: Tier, flagged: bool)
         f"{what} of tier {minimum} or better at {shown.short(judgement.header.commit_sha)}: nothing was sent"
     )
     if not flagged and unconfirmed:
-        said += f" ({shown.count(unconfirmed, 'regression')} flagged but not confirmed: --flagged sends those too)"
+        waiting = shown.count(unconfirmed, "regression")
+        said += f" ({waiting} flagged, not confirmed: --flagged sends on those too)"
     return said
 
 

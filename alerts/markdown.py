@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.message import by_reason
+from store import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,16 +11,16 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.kernels import KernelChange, kernel_changes
 from alerts.verdicts import CHANGES
+from store import shown
 from store.records import BaselineKind, Outcome, Reason, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from alerts.judge import JudgedPoint, RunJudgement
-    from store.records import Failure, RunHeader, Verdict
+    from store.records import RunHeader, Verdict
 
 _ORDER = {
     (Outcome.REGRESSED, Standing.CONFIRMED): 0,
@@ -73,10 +73,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotMeasured:
-    """A benchmark, or a suite file, that has no number in this run."""
+    """A benchmark, or a suite file, that has no number in this run.
+
+    Attributes:
+        why: in our words.
+        quoted: what the benchmark said itself, or None.
+    """
 
     label: str
     why: str
+    quoted: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +234,7 @@ def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
     if any(row.verdict.baseline_kind is BaselineKind.SINGLE for row in changed):
         yield (
             "Provisional: a single baseline run says nothing about how far two sessions lie apart. "
-            "Measure six ancestors or more, and flags can be confirmed."
+            "With six baseline runs or more, flags can be confirmed."
         )
     elif any(row.verdict.standing is Standing.FLAGGED for row in changed):
         yield "A flag was seen in one run; measuring the commit again in a fresh session settles it."
@@ -237,14 +243,12 @@ def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
 def _not_measured(judgement: RunJudgement) -> Iterable[NotMeasured]:
     for failure in judgement.failures:
         yield NotMeasured(
-            label=_failed(failure), why=f"failed ({failure.stage}, {failure.kind}): {failure.message}"
+            label=failure.source if failure.case is None else failure.case.label,
+            why=f"failed in {failure.stage}",
+            quoted=f"{failure.kind}: {failure.message}",
         )
     for case in judgement.missing:
         yield NotMeasured(label=case.label, why="has a baseline, and was not part of this run")
-
-
-def _failed(failure: Failure) -> str:
-    return failure.source if failure.case is None else failure.case.label
 
 
 def _commands(header: RunHeader, changed: Sequence[Row]) -> Iterable[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.errors import NothingToJudge, RevisionUnknown
+from store import shown
 from store.errors import GitError, RunNotFound
 from store.git import Repository
 from store.runs import find_runs, load_run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from store import shown
 from alerts.message import by_reason
+from store import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

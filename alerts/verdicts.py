@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
 
-from store import shown
 from alerts.baseline import Baseline, Doubt, describe
 from alerts.effects import Effect, effect_against_pool, effect_between_windows
 from alerts.policy import Policy, reaches
+from store import shown
 from store.folding import CONFIDENCE
 from store.records import (
     BaselineKind,

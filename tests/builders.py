@@ -20,6 +20,7 @@ from store.records import (
     Reading,
     Run,
     RunHeader,
+    SeriesPoint,
     Stage,
     Tier,
     Timer,
@@ -195,3 +196,29 @@ def a_run(commit: int | None = 10, *, number: int = 0, **changes: Any) -> Run:
         "history": () if commit is None else a_line_of_commits(commit),
     }
     return Run(**(fields | changes))
+
+
+def a_point(commit: int | None = 10, *, number: int = 0, **changes: Any) -> SeriesPoint:
+    """What the store gives back of a measurement in run ``number`` on commit ``commit``.
+
+    ``header`` holds changes of the run's header; the rest are changes of the measurement.
+    """
+    header = a_header(commit, number=number, **changes.pop("header", {}))
+    measurement = a_measurement(**{"seed": (commit or 0) * 100 + number} | changes)
+    counted = measurement.counted_windows
+    return SeriesPoint(
+        header=header,
+        series=header.series_key(measurement.case, measurement.quantity, measurement.cache_state),
+        interval=measurement.interval,
+        resolution_ms=measurement.resolution_ms,
+        tier=measurement.tier,
+        tier_evidence=measurement.tier_evidence,
+        tags=measurement.tags,
+        source=measurement.source,
+        window_medians_ms=tuple(w.median_ms for w in counted if w.median_ms is not None),
+        n_samples=sum(len(w.kept_ms) for w in counted),
+        n_left_out=sum(len(w.samples_ms) - len(w.kept_ms) for w in counted),
+        kernels=measurement.kernels,
+        flops=measurement.flops,
+        bytes_moved=measurement.bytes_moved,
+    )
