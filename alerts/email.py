@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from alerts.message import Message, Row
+    from alerts.message import Message, NotMeasured, Row
 
 _CAVEAT = "margin:0 0 12px;padding:8px 12px;background:#fff8c5"
 _ROWS_MAX = 50  # a mail is read on a phone; the rest is counted
@@ -77,7 +77,7 @@ def subject(message: Message) -> str:
         return shown.visible(f"[kernelwatch] {message.answer} {commit}", limit=_SUBJECT_LIMIT)
     confirmed = "" if worst.verdict.standing is Standing.CONFIRMED else " (not confirmed)"
     others = sum(row.verdict.outcome is Outcome.REGRESSED for row in message.changed) - 1
-    more = f" and {others} more" if others else ""
+    more = f", {others} more regressed," if others else ""
     label = shown.visible(worst.label, limit=60)
     size = shown.size(worst.verdict.effect)
     return f"[kernelwatch] {label} is {size} slower{confirmed}{more} {commit}"
@@ -100,10 +100,10 @@ def render_html(message: Message, *, picture: Picture | None, content_id: str) -
         _table(message.changed),
         *_picture(picture, content_id),
         *_list("Kernels that changed", list(_kernels(message.changed))),
-        *_list("Not measured", [f"{_code(n.label)} {_reason(n.why)}" for n in message.not_measured]),
+        *_list("Not measured", list(_not_measured(message.not_measured))),
         *_list("Inconclusive", list(_inconclusive(message.inconclusive))),
         *_commands(message.commands),
-    ]  # fmt: skip
+    ]
     body = "\n".join(part for part in parts if part)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>kernelwatch</title></head>\n'
@@ -154,6 +154,12 @@ def _kernels(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         for change in row.kernels:
             yield f"{_code(row.label)}: {_code(change.name)} {_safe(change.what)}"
+
+
+def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:
+    for item in items:
+        quoted = "" if item.quoted is None else f": {_code(shown.one_line(item.quoted))}"
+        yield f"{_code(item.label)} {_safe(item.why)}{quoted}"
 
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:

@@ -18,7 +18,7 @@ from store import shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from alerts.message import Message, Row
+    from alerts.message import Message, NotMeasured, Row
     from store.records import RunHeader
 
 # GitHub refuses bodies of more than 65,536 characters; bytes are never fewer than characters.
@@ -80,17 +80,14 @@ def _sections(message: Message) -> list[_Section]:
     return [
         _Section(_TABLE, [_table_row(row) for row in message.changed], [""]),
         _Section(["**Kernels that changed**", ""], list(_kernels(message.changed)), [""]),
-        _Section(["**Not measured**", ""], [
-            f"- {code(item.label)}: {code(shown.one_line(item.why), limit=300)}"
-            for item in message.not_measured
-        ], [""]),
+        _Section(["**Not measured**", ""], list(_not_measured(message.not_measured)), [""]),
         _Section(["**Inconclusive**", ""], list(_inconclusive(message.inconclusive)), [""]),
         _Section(
             [f"<details><summary>{_prose(unchanged)}</summary>", "", *_TABLE],
             [_table_row(row) for row in message.unchanged],
             ["", "</details>", ""],
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _table_row(row: Row) -> str:
@@ -112,6 +109,12 @@ def _kernels(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         for change in row.kernels:
             yield f"- {code(row.label)}: {code(change.name, limit=120)} {_prose(change.what)}"
+
+
+def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:
+    for item in items:
+        quoted = "" if item.quoted is None else f": {code(shown.one_line(item.quoted), limit=300)}"
+        yield f"- {code(item.label)} {_prose(item.why)}{quoted}"
 
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:

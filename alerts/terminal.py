@@ -10,7 +10,7 @@ from store import shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from alerts.message import Message, Row
+    from alerts.message import Message, NotMeasured, Row
 
 _LABEL_LIMIT = 60
 _NAMED_IN_GROUP = 10
@@ -19,17 +19,14 @@ _NAMED_IN_GROUP = 10
 def render_text(message: Message) -> str:
     """The message in lines of text; every character of a name can be seen, none drives a terminal."""
     blocks = [
-        [f"{message.answer}", message.subject],
+        [message.answer, message.subject],
         list(message.caveats),
         _table([*message.changed, *message.unchanged]),
         list(_kernels(message.changed)),
         list(_inconclusive(message.inconclusive)),
-        _titled("Not measured:", [
-            f"  {shown.visible(item.label, limit=_LABEL_LIMIT)}: {shown.one_line(item.why)}"
-            for item in message.not_measured
-        ]),
+        _titled("Not measured:", list(_not_measured(message.not_measured))),
         _titled("Measure again:", [f"  {command}" for command in message.commands]),
-    ]  # fmt: skip
+    ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -76,6 +73,12 @@ def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
         named = [shown.visible(row.label, limit=_LABEL_LIMIT) for row in members[:_NAMED_IN_GROUP]]
         more = len(members) - len(named)
         yield f"  {', '.join(named)}{f' and {more} more' if more else ''}"
+
+
+def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:
+    for item in items:
+        quoted = "" if item.quoted is None else f" ({shown.one_line(item.quoted)})"
+        yield f"  {shown.visible(item.label, limit=_LABEL_LIMIT)}: {item.why}{quoted}"
 
 
 def _titled(title: str, lines: list[str]) -> list[str]:
