@@ -236,6 +236,8 @@ class Reading:
     def __post_init__(self) -> None:
         if (self.value is None) == (self.error is None):
             raise RecordInvalid(f"a reading holds a value or an error, not {self.value!r} and {self.error!r}")
+        if isinstance(self.value, float) and not math.isfinite(self.value):
+            raise RecordInvalid(f"a reading of {self.value!r} says nothing: give the error instead")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
