@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import shlex
 import subprocess
 from dataclasses import dataclass
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+from store.records import CacheState, ClockRegime, Outcome, Tier, Timer
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from enum import StrEnum
 
 ROOT = Path(__file__).parents[1]
 ROOM_OF_COMMAND = {"collect": "collector", "store": "store", "alerts": "alerts", "dashboard": "dashboard"}
@@ -203,6 +207,22 @@ def test_every_decision_is_numbered_in_order_and_says_what_was_decided() -> None
         text = path.read_text(encoding="utf-8")
         assert text.startswith(f"# {path.name[:4]}: ")
         assert "**Decided:**" in text
+
+
+def test_the_folding_decision_shows_what_its_simulation_gives() -> None:
+    program = runpy.run_path(str(ROOT / "tests/bench/bench_coverage.py"))
+    two_states = program["SCENARIOS"][2]
+
+    row = program["table_row"](two_states, 8, program["REPEATS"])
+
+    assert row in (ROOT / "docs/decisions/0002-folding.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("words", [Timer, ClockRegime, CacheState, Tier, Outcome], ids=lambda e: e.__name__)
+def test_the_glossary_knows_every_value_that_a_page_may_show(words: type[StrEnum]) -> None:
+    glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+
+    assert [word for word in words if not re.search(rf"\b{word}\b", glossary)] == []
 
 
 @click.group()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SEED = 0xC0FFEE
 WINDOW_COUNTS = (3, 5, 8)
 SAMPLES = 31  # per window
+REPEATS = 10_000  # simulated measurements a cell
 TYPICAL_MS = 0.25
 SLOW_STATE = math.log(1.08)  # how much slower the rarer state of scenario C is, in log units
 SLOW_SHARE = 0.3
@@ -123,10 +124,17 @@ def simulate(scenario: Scenario, windows: int, repeats: int) -> dict[str, tuple[
     return {name: (100 * held[name] / repeats, 100 * statistics.median(widths[name])) for name in METHODS}
 
 
+def table_row(scenario: Scenario, windows: int, repeats: int) -> str:
+    """One row of the table, as the decision shows it."""
+    cells = simulate(scenario, windows, repeats).values()
+    shown = "".join(f" {share:.1f} % ({width:.2f} %) |" for share, width in cells)
+    return f"| {scenario.name} | {windows} |{shown}"
+
+
 def main() -> None:
-    """Print the table as Markdown, the way the decision shows it."""
+    """Print the table as Markdown."""
     parser = argparse.ArgumentParser(description="Simulate how often an interval holds the true median.")
-    parser.add_argument("--repeats", type=int, default=10_000, help="simulated measurements a cell")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="simulated measurements a cell")
     repeats: int = parser.parse_args().repeats
     error = 100 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / repeats)
     print(f"{repeats} measurements a cell, {SAMPLES} samples a window, seed {SEED:#x}.")
@@ -135,9 +143,7 @@ def main() -> None:
     print("|---|---|" + "---|" * len(METHODS))
     for scenario in SCENARIOS:
         for windows in WINDOW_COUNTS:
-            cells = simulate(scenario, windows, repeats).values()
-            shown = "".join(f" {share:.1f} % ({width:.2f} %) |" for share, width in cells)
-            print(f"| {scenario.name} | {windows} |{shown}")
+            print(table_row(scenario, windows, repeats))
 
 
 if __name__ == "__main__":
