@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from dashboard.palette import CANDIDATE_COLOR
 from store.database import DEFAULT_URL, STORE_VARIABLE
 
 _APP = Path(__file__).with_name("app.py")
@@ -35,7 +36,8 @@ def streamlit_arguments(*, port: int, address: str, base_path: str, open_browser
         "--client.showErrorDetails=none",
         "--client.showErrorLinks=false",
         "--logger.level=warning",
-        "--theme.primaryColor=#2f7fd1",
+        # Set for light and dark apart: a colour for both would switch dark off.
+        *(f"--theme.{mode}.primaryColor={CANDIDATE_COLOR}" for mode in ("light", "dark")),
         *_NOTHING_LEAVES,
     ]  # fmt: skip
 

@@ -129,7 +129,8 @@ def effect_cell(verdict: Verdict | None) -> Markup:
         return Markup(figures)
     bounds = escape(format_effect_interval(low, high))
     return Markup(
-        f"{figures}{_effect_bar(verdict, low, high)}<span class='kw-quiet kw-below'>{bounds}</span>"
+        f'<span class="kw-nowrap">{figures}{_effect_bar(verdict, low, high)}'
+        f'<span class="kw-quiet kw-below">{bounds}</span></span>'
     )
 
 

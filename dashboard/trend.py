@@ -27,7 +27,7 @@ class TrendRow:
     Attributes:
         slot: place on the commit axis.
         on_line: whether the run measured a commit of the main line, without changes.
-        leads: the point that line and band pass through: the newest run of its commit.
+        leads: whether line and band pass through the point: the newest run of its commit on the line.
         segment: points of one segment are joined; a measured commit in between without a
             number of this series begins a new one.
         begins_mark: whether the flag at this point is news: a step is flagged again on each
@@ -74,14 +74,17 @@ def trend_rows(
     slots = timeline.slots()
     placed = [point for point in points if place_of(point.header) in slots]
     placed.sort(key=lambda point: (slots[place_of(point.header)], point.header.started_at))
+    leading = {
+        place_of(point.header): point.header.run_id for point in placed if is_on_line(point.header, line)
+    }
     rows: list[TrendRow] = []
     segment, last_slot, last_mark = 0, None, None
-    for index, point in enumerate(placed):
+    for point in placed:
         slot = slots[place_of(point.header)]
-        if last_slot is not None and slot > last_slot + 1:
-            segment += 1
-        last_slot = slot
-        following = placed[index + 1] if index + 1 < len(placed) else None
+        leads = leading.get(place_of(point.header)) == point.header.run_id
+        if leads:
+            segment += last_slot is not None and slot > last_slot + 1
+            last_slot = slot
         sha = point.header.commit_sha
         verdict = verdicts.get((point.header.run_id, point.series.id))
         mark = _mark(verdict)
@@ -92,7 +95,7 @@ def trend_rows(
                 commit=None if sha is None else commits.get(sha),
                 verdict=verdict,
                 on_line=is_on_line(point.header, line),
-                leads=following is None or place_of(following.header) != place_of(point.header),
+                leads=leads,
                 segment=segment,
                 begins_mark=mark is not None and mark != last_mark,
             )

@@ -67,15 +67,22 @@ def many(
 
 
 def one(
-    label: str, name: str, options: Sequence[str], *, default: str, show: Callable[[str], str] = str
+    label: str,
+    name: str,
+    options: Sequence[str],
+    *,
+    default: str,
+    show: Callable[[str], str] = str,
+    width_px: int | None = None,
 ) -> str:
-    """One of several options, chosen from a list."""
+    """One of several options, chosen from a list as wide as the page unless a width is given."""
     st.session_state[_key(name)] = _only(name, options, default)
     chosen = st.selectbox(
         label,
         options,
         key=_key(name),
         format_func=show,
+        width=width_px or "stretch",
         on_change=lambda: _write_unless(name, st.session_state[_key(name)], default),
     )
     return chosen or default

@@ -42,7 +42,9 @@ def effects_chart(verdicts: Sequence[Verdict]) -> alt.LayerChart | alt.FacetChar
     )
     base = alt.Chart(data).encode(y=y)
     baseline = base.mark_bar(color=NEUTRAL_COLOR, opacity=0.35, height=14).encode(
-        x=alt.X("baseline_low:Q", axis=x_axis), x2="baseline_high:Q", tooltip=_tooltip()
+        x=alt.X("baseline_low:Q", axis=x_axis, scale=alt.Scale(padding=24)),
+        x2="baseline_high:Q",
+        tooltip=_tooltip(),
     )
     candidate = base.mark_bar(height=5, cornerRadius=2).encode(
         x="candidate_low:Q", x2="candidate_high:Q", color=color, tooltip=_tooltip()

@@ -23,6 +23,7 @@ from dashboard.formatting import (
 from dashboard.palette import (
     CANDIDATE_COLOR,
     FASTER_COLOR,
+    NEUTRAL_COLOR,
     SLOWER_COLOR,
     STANDING_WORDS,
     TIER_COLORS,
@@ -42,7 +43,7 @@ PICK = "pick"
 PICK_FIELDS = ("sha", "run")
 # Noise alone must not fill the height of the chart and look like news.
 _HEIGHT_MIN_RELATIVE = 0.03
-_CHART_HEIGHT = 280
+_CHART_HEIGHT = 380
 _QUANTITY_WORDS = {
     Quantity.DEVICE_BUSY: "device busy time",
     Quantity.DEVICE_BUSY_AND_COPIES: "device busy time with copies",
@@ -79,7 +80,7 @@ def value_axis(
 ) -> ValueAxis:
     """Choose unit and kind of the value axis; a reference makes it relative."""
     if reference_ms is not None:
-        return ValueAxis("change since the oldest commit shown (%)", reference_ms, relative=True)
+        return ValueAxis("change since the oldest (%)", reference_ms, relative=True)
     centers = [row.point.interval.center for row in rows if row.point.interval.center]
     unit, length_ms = unit_for(statistics.median(centers)) if centers else ("ms", 1.0)
     words = _QUANTITY_WORDS[rows[0].point.series.quantity] if rows else "time"
@@ -108,8 +109,10 @@ def trend_chart(
     title = alt.TitleParams(
         series.case.label,
         subtitle=f"{gpu_name} · {series.timer} · {series.cache_state} cache · {series.clock_regime} clocks",
+        subtitleColor=NEUTRAL_COLOR,
+        subtitlePadding=4,
         anchor="start",
-        offset=12,
+        offset=8,
     )
     return alt.layer(*layers).properties(height=_CHART_HEIGHT, width="container", title=title)
 
@@ -210,9 +213,9 @@ def _y_scale(values: Sequence[Mapping[str, Any]], axis: ValueAxis) -> alt.Scale:
     low, high = min(v["low"] for v in values), max(v["high"] for v in values)
     middle = (low + high) / 2
     least = _HEIGHT_MIN_RELATIVE * (100 if axis.relative else middle)
-    half = max(high - low, least) / 2 * 1.25
+    half = max(high - low, least) / 2 * 1.4
     if axis.logarithmic:
-        return alt.Scale(type="log", domain=[low / 1.02, high * 1.02], nice=False)
+        return alt.Scale(type="log", domain=[low / 1.03, high * 1.03], nice=False)
     return alt.Scale(domain=[middle - half, middle + half], nice=False, zero=False)
 
 
@@ -273,6 +276,7 @@ def _points(data: alt.InlineData, x: alt.X) -> alt.Chart:
                 scale=alt.Scale(domain=list(TIER_SHAPES), range=list(TIER_SHAPES.values())),
                 legend=_tier_legend(),
             ),
+            stroke=alt.Stroke("tier:N", scale=_tier_scale(), legend=None),
             fillOpacity=alt.condition("datum.on_line", alt.value(1), alt.value(0)),
             tooltip=[
                 alt.Tooltip(f"{name}:N", title=title)
@@ -290,20 +294,22 @@ def _points(data: alt.InlineData, x: alt.X) -> alt.Chart:
 def _tier_color() -> alt.Color:
     return alt.Color(
         "tier:N",
-        scale=alt.Scale(domain=list(TIER_COLORS), range=list(TIER_COLORS.values())),
+        scale=_tier_scale(),
         legend=_tier_legend(),
     )
+
+
+def _tier_scale() -> alt.Scale:
+    return alt.Scale(domain=list(TIER_COLORS), range=list(TIER_COLORS.values()))
 
 
 def _tier_legend() -> alt.Legend:
     """Above the chart at the right, where no point can hide behind it."""
     return alt.Legend(
-        title="tier",
-        titleOrient="left",
-        orient="none",
+        title=None,
+        labelExpr="'tier ' + datum.label",
+        orient="top",
         direction="horizontal",
-        legendX=alt.ExprRef("max(width - 150, 0)"),
-        legendY=-40,
         symbolOpacity=1,
         symbolSize=80,
     )

@@ -267,7 +267,8 @@ def _show_kernels(measurement: Measurement) -> None:
     rows = [
         [
             code(kernel.name), plain(str(kernel.count)), plain(_extent(kernel.grid)),
-            plain(_extent(kernel.block)), plain(_extent(kernel.cluster)), plain(str(kernel.registers)), plain(f"{kernel.shared_bytes:,} B"),
+            plain(_extent(kernel.block)), plain(_extent(kernel.cluster)),
+            plain(str(kernel.registers)), plain(f"{kernel.shared_bytes:,} B"),
         ]
         for kernel in measurement.kernels
     ]  # fmt: skip

@@ -90,23 +90,24 @@ def _check_known(asked: Sequence[str], known: Mapping[str, SeriesPoint]) -> None
 
 
 def _controls(n_series: int) -> _View:
-    axis, scale, where, count = st.columns(4)
-    with axis:
+    with st.container(horizontal=True, gap="large"):
         shape = url_state.switch("Axis", "axis", ("absolute", "relative"), default="absolute")
-    with scale:
         kind = url_state.switch(
-            "Scale", "scale", ("linear", "log"), default="linear",
+            "Scale",
+            "scale",
+            ("linear", "log"),
+            default="linear",
             help_text="A relative axis holds negative numbers and stays linear.",
-        )  # fmt: skip
-    with count:
-        n_commits = url_state.one("Newest commits", "commits", _COMMIT_COUNTS, default=_COMMIT_COUNT)
-    with where:
+        )
         line = url_state.switch(
             "Runs",
             "runs",
             (_MAIN_LINE, "all"),
             default=_MAIN_LINE,
             help_text="All: those on branches and with uncommitted changes too. Their points are hollow.",
+        )
+        n_commits = url_state.one(
+            "Newest commits", "commits", _COMMIT_COUNTS, default=_COMMIT_COUNT, width_px=140
         )
     return _View(
         relative=shape == "relative",
