@@ -91,9 +91,10 @@ def _ours(line: str, file: str, number: int, *, fewest_words: int) -> Iterator[S
 
 
 def the_command(name: str) -> click.Command:
-    main = importlib.import_module(f"{ROOM_OF_COMMAND[name]}.cli").main
-    assert isinstance(main, click.Command)
-    return main
+    """What the console command runs: ``main``, or what ``main`` calls, which bears its name."""
+    module = importlib.import_module(f"{ROOM_OF_COMMAND[name]}.cli")
+    found = [getattr(module, attribute, None) for attribute in (name, "main")]
+    return next(command for command in found if isinstance(command, click.Command))
 
 
 def unknown_words(shown: Shown, command: click.Command) -> list[str]:

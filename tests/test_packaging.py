@@ -22,8 +22,9 @@ class Refuse:
         if name.partition(".")[0] in {absent!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Refuse())
+sys.argv[1:] = ["--help"]
 from {room}.cli import main
-main(["--help"])
+main()
 """
 HEAVY = {"altair", "cupti", "pandas", "pynvml", "streamlit", "torch", "vl_convert"}
 
