@@ -51,15 +51,14 @@ def effect_between_windows(
     """
     before, after = _logs(baseline_ms), _logs(candidate_ms)
     difference = statistics.fmean(after) - statistics.fmean(before)
-    slack = quantum_ms / 2 / _center(before) + quantum_ms / 2 / _center(after)
+    slack = quantum_ms / 2 / _mean(before) + quantum_ms / 2 / _mean(after)
     a, b = (0.0 if _no_spread(x) else statistics.variance(x) / len(x) for x in (before, after))
     if a + b == 0:
-        return _effect(difference, slack, None)
+        return _without_spread(difference, slack)
     error = math.sqrt(a + b)
     share = a / (a + b)  # a share, since squares of tiny variances underflow
     freedom = 1 / (share**2 / (len(before) - 1) + (1 - share) ** 2 / (len(after) - 1))
-    half = float(stdtrit(freedom, _UPPER)) * error
-    return _effect(difference, half + slack, 2 * float(stdtr(freedom, -abs(difference) / error)))
+    return _effect(difference, error=error, freedom=freedom, slack=slack)
 
 
 def effect_against_pool(
@@ -77,10 +76,9 @@ def effect_against_pool(
     difference = math.log(candidate_ms / baseline_ms)
     slack = quantum_ms / 2 / baseline_ms + quantum_ms / 2 / candidate_ms
     if run_sd == 0:
-        return _effect(difference, slack, None)
+        return _without_spread(difference, slack)
     error = run_sd * math.sqrt(1 + 1 / runs)
-    half = float(stdtrit(runs - 1, _UPPER)) * error
-    return _effect(difference, half + slack, 2 * float(stdtr(runs - 1, -abs(difference) / error)))
+    return _effect(difference, error=error, freedom=runs - 1, slack=slack)
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -96,7 +94,18 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return q_values
 
 
-def _effect(difference: float, half: float, p_value: float | None) -> Effect:
+def _effect(difference: float, *, error: float, freedom: float, slack: float) -> Effect:
+    """Student's interval and p-value; what the quantum could have done counts as no evidence."""
+    half = float(stdtrit(freedom, _UPPER)) * error
+    surprise = max(abs(difference) - slack, 0.0) / error
+    return _of(difference, half + slack, 2 * float(stdtr(freedom, -surprise)))
+
+
+def _without_spread(difference: float, slack: float) -> Effect:
+    return _of(difference, slack, None)
+
+
+def _of(difference: float, half: float, p_value: float | None) -> Effect:
     return Effect(
         relative=math.expm1(difference),
         low=math.expm1(difference - half),
@@ -109,8 +118,8 @@ def _logs(durations: Sequence[float]) -> list[float]:
     return [math.log(duration) for duration in durations]
 
 
-def _center(logs: Sequence[float]) -> float:
-    return math.exp(statistics.median(logs))
+def _mean(logs: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(logs))
 
 
 def _no_spread(values: Sequence[float]) -> bool:
