@@ -133,7 +133,7 @@ def _difference(actual: object, expected: object, *, rtol: float | None, atol: f
         assert_close(actual, expected, rtol=rtol, atol=atol)
     except AssertionError as error:
         return f"the output differs from the reference: {' '.join(str(error).split())}"
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         return f"the output cannot be compared with the reference: {' '.join(str(error).split())}"
     return None
 
@@ -143,7 +143,8 @@ def _copied(output: object) -> object:
     if isinstance(output, Mapping):
         return {name: _copied(value) for name, value in output.items()}
     if isinstance(output, (list, tuple)):
-        return [_copied(value) for value in output]
+        copies = [_copied(value) for value in output]
+        return copies if isinstance(output, list) else tuple(copies)
     return output.detach().clone() if hasattr(output, "detach") else output
 
 

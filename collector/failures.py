@@ -64,7 +64,8 @@ class SuiteError(CollectorError):
         self.case = case
 
     def __str__(self) -> str:
-        about = "" if self.case is None else f"{self.case}: "
+        # A message about an import names the benchmark itself, for there may be no case of it.
+        about = "" if self.case is None or self.stage == "import" else f"{self.case}: "
         return f"{self.source}: {about}{self.message}"
 
 
