@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from store.bundle import write_bundle
 
 from collector.errors import CollectorError
 from collector.listing import list_cases
 from collector.report import run_json, run_text
 from collector.run import PASSES, PASSES_QUICK, Plan, Watcher, collect_run
+from store.bundle import write_bundle
 from store.database import DEFAULT_URL, Database
 from store.errors import StoreError
 from store.records import ClockRegime, Run, Standing, Timer, Verdict

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BUFFER_BYTES = 256 * 1024
-TINY_BUFFER_BYTES = 8  # no record fits: proves that the drop counter counts
+# No buffer at all, so that every record is lost: proves that the drop counter counts. A buffer
+# of 1 to 64 bytes crashes CUPTI 13.0 (seen on an H200, driver 580, cupti-python 13.0.1).
+NO_BUFFER_BYTES = 0
 _FLUSH_FORCED = 1
 _KINDS = (
     "CONCURRENT_KERNEL",
@@ -96,7 +98,7 @@ class CuptiSession:
         Args:
             launch: launches kernels and waits for them.
         """
-        self.buffer_bytes = TINY_BUFFER_BYTES
+        self.buffer_bytes = NO_BUFFER_BYTES
         try:
             launch()
             self._cupti.activity_flush_all(_FLUSH_FORCED)

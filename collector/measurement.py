@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from collector.intervals import FOLD_VERSION, fold_windows
-from collector.tiers import exclusion, grade, reference_clock
+from collector.tiers import NO_BAND, ClockBand, clock_band, grade
 from store.records import (
     CacheState,
     Case,
@@ -57,15 +57,15 @@ def _measurement(
     timer: Timer,
     regime: ClockRegime,
 ) -> Measurement:
-    reference = None
+    band = NO_BAND
     if regime in HOLDING:
-        reference = reference_clock(
+        band = clock_band(
             pair
             for message in messages
             if message["invalid"] is None
             for pair in zip(message["sm_clock_mhz"], message["throttle_reasons"], strict=True)
         )
-    windows = tuple(_window(message, reference) for message in messages)
+    windows = tuple(_window(message, band) for message in messages)
     counted = [window for window in windows if window.counts]
     resolution_ms = max(message["resolution_ms"] for message in messages)
     graded = grade(windows, timer=timer, regime=regime)
@@ -87,7 +87,7 @@ def _measurement(
     )
 
 
-def _window(message: Mapping[str, Any], reference: int | None) -> Window:
+def _window(message: Mapping[str, Any], band: ClockBand) -> Window:
     return Window(
         pass_index=message["pass_index"],
         position=message["position"],
@@ -95,7 +95,7 @@ def _window(message: Mapping[str, Any], reference: int | None) -> Window:
         started_at=datetime.fromisoformat(message["started_at"]),
         samples_ms=tuple(message["samples_ms"]),
         exclusions=tuple(
-            exclusion(clock, reasons, reference)
+            band.exclusion(clock, reasons)
             for clock, reasons in zip(message["sm_clock_mhz"], message["throttle_reasons"], strict=True)
         ),
         latency_ms=tuple(message["latency_ms"]),

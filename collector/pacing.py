@@ -25,6 +25,9 @@ REASONS_HARDWARE = REASON_HW_SLOWDOWN | REASON_HW_THERMAL | REASON_HW_POWER_BRAK
 CLOCK_BAND_MHZ = 30
 PAUSE_FIRST_MS = 0.5
 PAUSE_MAX_MS = 40.0
+RESPONSE_MS = 40.0  # a longer pause shows in the clock only after about this long
+RELAX = 0.75  # a pause that held a whole window is tried shorter in the next
+MARGIN = 1.25  # but stays this far above one that was too short
 SETTLED_AFTER = 5  # iterations in a row at an undisturbed clock
 
 
@@ -51,15 +54,25 @@ class Pacer:
     Attributes:
         hold: adapt the pause; False leaves it at zero whatever the clock does.
         pause_ms: the pause before the next iteration.
+        too_short_ms: the longest pause known not to hold the clock; 0 where none is known.
     """
 
     hold: bool
     pause_ms: float = 0.0
+    too_short_ms: float = 0.0
     _clock_best_mhz: int = 0
     _steady: int = 0
+    _fell: bool = False
+    _raised_at_ms: float = -RESPONSE_MS
 
-    def observe(self, clock_mhz: int | None, reasons: int | None) -> None:
-        """Take in what NVML said right after an iteration; None is what it could not say."""
+    def observe(self, clock_mhz: int | None, reasons: int | None, *, at_ms: float) -> None:
+        """Take in what NVML said right after an iteration.
+
+        Args:
+            clock_mhz: SM clock; None where NVML could not say.
+            reasons: mask of what limits it; None likewise.
+            at_ms: when it said so, on any clock that only goes forward.
+        """
         if clock_mhz is None:
             self._steady += 1  # without telemetry there is nothing to wait for
             return
@@ -70,10 +83,21 @@ class Pacer:
             self._steady += 1
             return
         self._steady = 0
-        if self.hold:
+        self._fell = True
+        if self.hold and at_ms - self._raised_at_ms >= RESPONSE_MS:
+            self._raised_at_ms = at_ms
+            self.too_short_ms = max(self.too_short_ms, self.pause_ms)
             self.pause_ms = min(max(PAUSE_FIRST_MS, 2 * self.pause_ms), PAUSE_MAX_MS)
 
     @property
     def settled(self) -> bool:
         """Whether the clock has kept its place for a while at the present pause."""
         return self._steady >= SETTLED_AFTER
+
+    @property
+    def next_pause_ms(self) -> float:
+        """Where the next window of the case begins: a little shorter, if this one held throughout."""
+        if self._fell or not self.pause_ms:
+            return self.pause_ms
+        shorter = max(RELAX * self.pause_ms, MARGIN * self.too_short_ms)
+        return min(self.pause_ms, shorter)

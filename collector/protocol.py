@@ -42,7 +42,7 @@ class Request(TypedDict):
     pass_index: NotRequired[int]
     cases: NotRequired[list[str]]  # keys, in the order to run them
     positions: NotRequired[list[int]]
-    pauses_ms: NotRequired[dict[str, float]]
+    pacing: NotRequired[dict[str, tuple[float, float]]]  # by case key: pause, and one too short, in ms
     fork: NotRequired[bool]
     drop_counter_proven: NotRequired[bool]
     traces: NotRequired[str | None]  # folder for the raw records of this pass

@@ -86,7 +86,7 @@ class Session:
         self._job = job
         self._traces = traces
         self._memory_limit_bytes = memory_limit_bytes()
-        self._pauses_ms: dict[str, float] = {}
+        self._pacing: dict[str, list[float]] = {}
         self._broken: set[str] = set()
         self._drop_counter_proven = False
         self.collected = Collected()
@@ -134,7 +134,10 @@ class Session:
             if message["type"] == "fatal":
                 raise MachineError(message["message"])
             if message["type"] in ("late", "gone"):
-                raise WorkerError(f"the worker did not answer while probing the GPU\n{self._host.log_tail()}")
+                ended = (
+                    "took too long" if message["type"] == "late" else f"ended with {self._host.exit_code()}"
+                )
+                raise WorkerError(f"the worker {ended} while probing the GPU\n{self._host.log_tail()}")
             self.collected.context.update(message["context"])
             self._drop_counter_proven = message["drop_counter_proven"]
         if message["status"] != 0:
@@ -169,7 +172,7 @@ class Session:
                 "pass_index": pass_index,
                 "cases": [case.key for _, case in waiting],
                 "positions": [position for position, _ in waiting],
-                "pauses_ms": self._pauses_ms,
+                "pacing": self._pacing,
                 "drop_counter_proven": self._drop_counter_proven,
                 "traces": self._traces if pass_index == 0 else None,
             }
@@ -220,7 +223,7 @@ class Session:
                 self._broken.add(key)
             self.collected.failures.append(message)
             return
-        self._pauses_ms[key] = message.pop("next_pause_ms")
+        self._pacing[key] = message.pop("pacing")
         self.collected.windows.setdefault(key, []).append(message)
 
     def _fail(self, case: CaseInfo, pass_index: int, kind: str, status: int | None, host: Host) -> None:

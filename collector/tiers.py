@@ -38,29 +38,49 @@ class Graded:
     evidence: tuple[str, ...]
 
 
-def reference_clock(samples: Iterable[tuple[int | None, int | None]]) -> int | None:
-    """The SM clock a measurement belongs to: the one most samples were taken at, in MHz.
+@dataclass(frozen=True)
+class ClockBand:
+    """The SM clock a measurement belongs to, and what is left out of its fold.
 
-    Samples that nothing limited are asked first; of clocks equally common the highest wins.
+    Attributes:
+        reference_mhz: the clock most samples were taken at, or None where none could be read.
+        refuses_limited: samples that something limited are left out too. Not where every
+            sample is limited, as on machines that report a power limit all the time.
+    """
+
+    reference_mhz: int | None
+    refuses_limited: bool
+
+    def exclusion(self, clock: int | None, reasons: int | None) -> str | None:
+        """Why a sample taken at this clock is left out, or None. Never looks at its time."""
+        if clock is None or self.reference_mhz is None:
+            return None
+        limits = (reasons or 0) & ~REASONS_BENIGN
+        because = f" ({reason_names(limits)})" if limits else ""
+        if abs(clock - self.reference_mhz) > CLOCK_BAND_MHZ:
+            return f"SM clock {clock} MHz, {self.reference_mhz} MHz expected{because}"
+        if limits and self.refuses_limited:
+            return f"SM clock about to fall{because}"
+        return None
+
+
+NO_BAND = ClockBand(reference_mhz=None, refuses_limited=False)
+
+
+def clock_band(samples: Iterable[tuple[int | None, int | None]]) -> ClockBand:
+    """The clock that most samples were taken at; of clocks equally common the highest.
+
+    Samples that nothing limited decide, where there are any.
 
     Args:
-        samples: (clock, reason mask) of every sample of every window.
+        samples: (clock in MHz, reason mask) of every sample of every window.
     """
     known = [(clock, reasons or 0) for clock, reasons in samples if clock is not None]
     unlimited = [clock for clock, reasons in known if not reasons & ~REASONS_BENIGN]
     counts = Counter(unlimited or [clock for clock, _ in known])
     if not counts:
-        return None
-    return max(counts, key=lambda clock: (counts[clock], clock))
-
-
-def exclusion(clock: int | None, reasons: int | None, reference: int | None) -> str | None:
-    """Why a sample taken at this clock is left out of the fold, or None. Never looks at its time."""
-    if clock is None or reference is None or abs(clock - reference) <= CLOCK_BAND_MHZ:
-        return None
-    limits = (reasons or 0) & ~REASONS_BENIGN
-    because = f" ({reason_names(limits)})" if limits else ""
-    return f"SM clock {clock} MHz, {reference} MHz expected{because}"
+        return NO_BAND
+    return ClockBand(max(counts, key=lambda clock: (counts[clock], clock)), refuses_limited=bool(unlimited))
 
 
 def grade(windows: Sequence[Window], *, timer: Timer, regime: ClockRegime) -> Graded:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 WARMUP_MS = 25.0
 WARMUP_MAX_MS = 1500.0  # a clock that has not settled by then is measured as it is
+RECOVERY_MAX_MS = 400.0
 BUDGET_MS = 100.0
 ITERATIONS_MIN, ITERATIONS_MAX = 10, 200
 CALIBRATION_CALLS = 3
@@ -66,7 +67,7 @@ class MeasuredWindow:
         telemetry: readings of temperature, power, memory clock, and by how much the throttle
             counters moved while the samples were taken (``throttle.<name>``).
         invalid: why the window must not count, or None.
-        pause_ms: where pacing stood at the end: the next window of the case begins there.
+        next_pause_ms, too_short_ms: what pacing learnt, for the next window of the case.
     """
 
     started_at: datetime
@@ -77,7 +78,8 @@ class MeasuredWindow:
     attempts: int
     telemetry: dict[str, JsonReading]
     invalid: str | None
-    pause_ms: float
+    next_pause_ms: float
+    too_short_ms: float
 
     def to_json(self) -> dict[str, Any]:
         """The window as JSON values, for the protocol."""
@@ -106,7 +108,7 @@ class MeasuredWindow:
             "attempts": self.attempts,
             "telemetry": self.telemetry,
             "invalid": self.invalid,
-            "next_pause_ms": self.pause_ms,
+            "pacing": [self.next_pause_ms, self.too_short_ms],
         }
 
 
@@ -142,7 +144,8 @@ def measure_window(call: Callable[[], object], rig: Rig) -> MeasuredWindow:
             attempts=attempt,
             telemetry=telemetry,
             invalid=invalid,
-            pause_ms=rig.pacer.pause_ms,
+            next_pause_ms=rig.pacer.next_pause_ms,
+            too_short_ms=rig.pacer.too_short_ms,
         )
     raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -177,18 +180,37 @@ def _warm_up(call: Callable[[], object], rig: Rig) -> tuple[int, float, float]:
     begin = now = time.perf_counter()
     ends = [begin]
     while True:
-        _prepare(rig)
-        with rig.timer.preparing():
-            call()
-        rig.device.drain()
-        rig.pacer.observe(*rig.telemetry.clock_and_reasons())
-        now = time.perf_counter()
+        now = _untimed(call, rig)
         ends.append(now)
         calls, elapsed_ms = len(ends) - 1, (now - begin) * 1e3
         enough = calls >= least and elapsed_ms >= WARMUP_MS
         if enough and (rig.pacer.settled or elapsed_ms >= WARMUP_MAX_MS):
             recent = ends[-_LAST_CALLS - 1 :]
             return calls, elapsed_ms, (recent[-1] - recent[0]) * 1e3 / (len(recent) - 1)
+
+
+def _untimed(call: Callable[[], object], rig: Rig) -> float:
+    """One iteration of the loop that counts for nothing but the clock; returns when it ended."""
+    _prepare(rig)
+    with rig.timer.preparing():
+        call()
+    rig.device.drain()
+    return _observe(rig)[2]
+
+
+def _observe(rig: Rig) -> tuple[int | None, int | None, float]:
+    """Read the clock after an iteration and tell the pacer; returns clock, reasons and the time in s."""
+    clock, reasons = rig.telemetry.clock_and_reasons()
+    now = time.perf_counter()
+    rig.pacer.observe(clock, reasons, at_ms=now * 1e3)
+    return clock, reasons, now
+
+
+def _recover(call: Callable[[], object], rig: Rig) -> None:
+    """After the clock fell, go on untimed until it is back: one fall then costs one sample, not many."""
+    begin = time.perf_counter()
+    while not rig.pacer.settled and (_untimed(call, rig) - begin) * 1e3 < RECOVERY_MAX_MS:
+        pass
 
 
 def _timed_loop(
@@ -204,10 +226,11 @@ def _timed_loop(
         for iteration in range(iterations):
             progress.pause_ms.append(_prepare(rig))
             rig.timer.time(iteration, call)
-            clock, reasons = rig.telemetry.clock_and_reasons()
+            clock, reasons, _ = _observe(rig)
             progress.sm_clock_mhz.append(clock)
             progress.throttle_reasons.append(reasons)
-            rig.pacer.observe(clock, reasons)
+            if rig.pacer.hold and not rig.pacer.settled:
+                _recover(call, rig)
     finally:
         if gc_was_on:
             gc.enable()

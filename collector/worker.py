@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import os
 import signal
 import sys
@@ -57,6 +58,7 @@ def main() -> None:
     """Serve one parent until it says stop or closes the pipe."""
     _die_with_parent()
     results = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
+    faulthandler.enable()  # a crash in native code leaves its Python stack in the log
     os.dup2(2, 1)  # prints of benchmarks go to the log, whatever they believe stdout to be
     try:
         host = _load(parse(sys.stdin.readline()), results)
@@ -77,7 +79,9 @@ def _load(job: Any, results: IO[str]) -> Host:
     if gpu_uuid is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu_uuid
     with contextlib.suppress(ImportError):
-        import torch  # noqa: F401 - imported here, so that every forked pass finds it loaded
+        import torch  # imported here, so that every forked pass finds it loaded
+
+        torch.cuda.is_available()  # suites ask for it; the thread it may start is then not theirs
     if timer == "cupti":
         with contextlib.suppress(ImportError):
             import cupti.cupti  # noqa: F401
@@ -188,7 +192,8 @@ def _run_pass(host: Host, request: Request) -> None:
         for key, position in zip(request["cases"], request["positions"], strict=True):
             case = host.cases[key]
             send(host.results, {"type": "begin", "case": key, "pid": os.getpid()})
-            pacer = Pacer(hold=host.job["clocks"] == "held", pause_ms=request["pauses_ms"].get(key, 0.0))
+            pause_ms, too_short_ms = request["pacing"].get(key, (0.0, 0.0))
+            pacer = Pacer(host.job["clocks"] == "held", pause_ms, too_short_ms)
             timer = _timer_for(case, host.timer, session, device)
             message = _run_case(case, timer, device, telemetry, pacer)
             send(host.results, message | {"case": key, "position": position})
