@@ -90,7 +90,7 @@ def _check_known(asked: Sequence[str], known: Mapping[str, SeriesPoint]) -> None
 
 
 def _controls(n_series: int) -> _View:
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         shape = url_state.switch("Axis", "axis", ("absolute", "relative"), default="absolute")
         kind = url_state.switch(
             "Scale",
