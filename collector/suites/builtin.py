@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Run = Callable[[], object]
 
-FP8_CAPABILITY_MIN = (8, 9)
-
 # A decoder layer of about 8 billion parameters, and its vocabulary.
 HIDDEN = 4096 if GPU else 64
 INNER = 14336 if GPU else 128
@@ -91,11 +89,12 @@ def bench_matmul_decode(m: int, n: int, k: int, dtype: str) -> Run:
 
 
 @benchmark(
-    params=[
-        {"batch": 128, "n": 1024, "k": 128, "dtype": DTYPE}
-        if GPU
-        else {"batch": 4, "n": 64, "k": 32, "dtype": DTYPE}
-    ],
+    params={
+        "batch": [128 if GPU else 4],
+        "n": [1024 if GPU else 64],
+        "k": [128 if GPU else 32],
+        "dtype": [DTYPE],
+    },
     flops=lambda batch, n, k: 2 * batch * n * n * k,
     bytes_moved=lambda batch, n, k, dtype: batch * (2 * n * k + n * n) * bytes_of(dtype),
     tags=["matmul", "prefill"],
@@ -134,7 +133,7 @@ if GPU:
     def bench_matmul_fp8(m: int, n: int, k: int) -> Run:
         """E4M3 factors with one scale each, returned in bfloat16."""
         capability = torch.cuda.get_device_capability()
-        if capability < FP8_CAPABILITY_MIN:
+        if capability < (8, 9):
             raise NotApplicable(
                 f"8-bit floats need compute capability 8.9, and this GPU has {capability[0]}.{capability[1]}"
             )
@@ -282,8 +281,7 @@ def bench_scatter_add(tokens: int, experts: int, dtype: str) -> Run:
     """Outputs of experts added up by token, in the shuffled order that routing leaves."""
     normal = Normal(dtype)
     outputs = normal(tokens * experts, HIDDEN)
-    order = torch.randperm(tokens * experts, generator=normal.generator, device=DEVICE)
-    token_of = order % tokens
+    token_of = torch.randperm(tokens * experts, generator=normal.generator, device=DEVICE) % tokens
     total = normal(tokens, HIDDEN)
     return lambda: total.index_add_(0, token_of, outputs)
 
