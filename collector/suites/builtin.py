@@ -37,6 +37,9 @@ QUERY_HEADS = 32 if GPU else 4
 KEY_HEADS = 8 if GPU else 2
 HEAD_DIM = 128 if GPU else 16
 
+PREFILL_SHAPES = [(4096, 4096, 4096), (2048, 28672, 4096)] if GPU else [(128, 128, 128)]
+DECODE_SHAPES = [(1, 8192, 8192), (32, 8192, 8192)] if GPU else [(1, 256, 256)]
+
 
 def matmul_flops(m: int, n: int, k: int) -> int:
     """Operations of an (m, k) by (k, n) product."""
@@ -57,12 +60,7 @@ def matmul(m: int, n: int, k: int, dtype: str) -> Run:
 
 
 @benchmark(
-    params=[
-        {"m": 4096, "n": 4096, "k": 4096, "dtype": DTYPE},
-        {"m": 2048, "n": 28672, "k": 4096, "dtype": DTYPE},
-    ]
-    if GPU
-    else [{"m": 128, "n": 128, "k": 128, "dtype": DTYPE}],
+    params=[{"m": m, "n": n, "k": k, "dtype": DTYPE} for m, n, k in PREFILL_SHAPES],
     flops=matmul_flops,
     bytes_moved=matmul_bytes,
     tags=["matmul", "prefill", "compute"],
@@ -73,12 +71,7 @@ def bench_matmul_prefill(m: int, n: int, k: int, dtype: str) -> Run:
 
 
 @benchmark(
-    params=[
-        {"m": 1, "n": 8192, "k": 8192, "dtype": DTYPE},
-        {"m": 32, "n": 8192, "k": 8192, "dtype": DTYPE},
-    ]
-    if GPU
-    else [{"m": 1, "n": 256, "k": 256, "dtype": DTYPE}],
+    params=[{"m": m, "n": n, "k": k, "dtype": DTYPE} for m, n, k in DECODE_SHAPES],
     flops=matmul_flops,
     bytes_moved=matmul_bytes,
     tags=["matmul", "decode", "memory"],
