@@ -32,6 +32,7 @@ lint: $(TEST_READY) ## style
 
 types: $(TEST_READY) ## static types
 	$(BIN)/mypy
+	for room in alerts collector dashboard store; do $(BIN)/mypy "tests/$$room"; done
 
 unit: $(TEST_READY) browser ## the tests, in a real browser where they need one
 	$(BIN)/pytest -n 2
