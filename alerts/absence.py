@@ -32,8 +32,7 @@ def explain_absence(
     same_case = [point for point in before if point.series.case == candidate.series.case]
     same_series = [point for point in same_case if point.series == candidate.series]
     return (
-        _history_unknown(candidate.header)
-        or (unusable(same_series, policy) if same_series else None)
+        (unusable(same_series, policy) if same_series else None)
         or (other_key(candidate.series, same_case) if same_case else None)
         or (_new(before) if before else None)
         or _never_measured(candidate, points, line)
@@ -57,19 +56,20 @@ def differences(ours: SeriesKey, theirs: SeriesKey) -> list[tuple[Reason, str]]:
     return found
 
 
-def _history_unknown(header: RunHeader) -> Doubt | None:
-    if header.commit_sha is None:
-        message = "the measured code is in no git repository, so it has no ancestors to be compared with: \
-measure a commit"
-    elif header.merge_base is None:
-        why = header.history_note or "the base branch is unknown"
-        message = (
-            f"where the commit left its base branch is not known ({shown.one_line(why)}): "
-            "fetch the whole history and the base branch, then measure again"
-        )
+def history_unknown(header: RunHeader) -> Doubt | None:
+    """What to say when a run cannot be placed in its history for sure; None when it can.
+
+    A baseline that was found all the same might be one of another commit, so none is looked for.
+    """
+    if header.commit_sha is None and header.history_note is None:
+        why = "the measured code is in no git repository: measure a commit"
+    elif header.merge_base is None and header.history_note is None:
+        why = "where the commit left its base branch is not known: name that branch with --base"
+    elif header.history_note is not None:
+        why = shown.one_line(header.history_note, limit=400)
     else:
         return None
-    return Doubt(reason=Reason.HISTORY_MISSING, message=message)
+    return Doubt(reason=Reason.HISTORY_MISSING, message=f"{why}; then measure again")
 
 
 def unusable(same_series: Sequence[SeriesPoint], policy: Policy) -> Doubt:
@@ -107,13 +107,6 @@ def _new(before: Sequence[SeriesPoint]) -> Doubt:
 
 
 def _never_measured(candidate: SeriesPoint, points: Sequence[SeriesPoint], line: Mapping[str, int]) -> Doubt:
-    header = candidate.header
-    if header.history_note is not None:
-        return Doubt(
-            reason=Reason.HISTORY_MISSING,
-            message=f"no measured ancestor is known, and neither is the whole history "
-            f"({shown.one_line(header.history_note)}): fetch it and measure again",
-        )
     if not line:
         return Doubt(
             reason=Reason.NO_BASELINE,

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from alerts.absence import explain_absence
+from alerts.absence import explain_absence, history_unknown
 from alerts.baseline import Baseline, Doubt, choose_baseline, describe, distance, on_line
 from alerts.effects import benjamini_hochberg
 from alerts.policy import Policy
@@ -126,7 +126,8 @@ class RunJudgement:
 def judge_evidence(evidence: Evidence, policy: Policy, *, judged_at: datetime) -> RunJudgement:
     """Judge every point of a run against its ancestors, and say what is missing."""
     baselines = {
-        point.series: choose_baseline(point, evidence.history, evidence.line, policy)
+        point.series: history_unknown(evidence.header)
+        or choose_baseline(point, evidence.history, evidence.line, policy)
         or explain_absence(point, evidence.history, evidence.line, policy)
         for point in evidence.candidates
     }

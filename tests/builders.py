@@ -9,21 +9,28 @@ from typing import Any
 
 from store.folding import FOLD_VERSION, fold_windows
 from store.records import (
+    BaselineKind,
     CacheState,
     Case,
     ClockRegime,
     Commit,
     Failure,
+    FoldStatus,
+    Interval,
     Kernel,
     Measurement,
+    Outcome,
     Quantity,
     Reading,
+    Reason,
     Run,
     RunHeader,
     SeriesPoint,
     Stage,
+    Standing,
     Tier,
     Timer,
+    Verdict,
     Window,
 )
 
@@ -222,3 +229,30 @@ def a_point(commit: int | None = 10, *, number: int = 0, **changes: Any) -> Seri
         flops=measurement.flops,
         bytes_moved=measurement.bytes_moved,
     )
+
+
+def a_verdict(run: Run | None = None, **changes: Any) -> Verdict:
+    """A confirmed regression of 4 % on the first measurement of a run."""
+    run = run or a_run()
+    fields: dict[str, Any] = {
+        "run_id": run.header.run_id,
+        "series": run.series_key(run.measurements[0]),
+        "outcome": Outcome.REGRESSED,
+        "reason": Reason.INTERVALS_APART,
+        "message": "260.0 us is 4.00 % slower than 250.0 us",
+        "standing": Standing.CONFIRMED,
+        "tier": Tier.A,
+        "windows": 8,
+        "candidate": Interval(0.26, 0.259, 0.261, 8, FoldStatus.OK),
+        "baseline": Interval(0.25, 0.249, 0.251, 40, FoldStatus.OK),
+        "baseline_kind": BaselineKind.POOL,
+        "baseline_run_ids": (a_header(8).run_id, a_header(9).run_id),
+        "effect": 0.04,
+        "effect_low": 0.032,
+        "effect_high": 0.048,
+        "p_value": 0.0004,
+        "q_value": 0.002,
+        "smallest_seen": 0.008,
+        "judged_at": EPOCH + timedelta(days=1),
+    }
+    return Verdict(**(fields | changes))

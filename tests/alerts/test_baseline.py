@@ -10,7 +10,7 @@ import pytest
 from builders import EPOCH, a_commit, a_header, a_line_of_commits, a_point, a_sha
 from judgements import POLICY, a_candidate, a_history, a_line
 
-from alerts.absence import explain_absence
+from alerts.absence import explain_absence, history_unknown
 from alerts.baseline import choose_baseline
 from alerts.judging import baseline_line
 from store.folding import fold_windows
@@ -29,6 +29,7 @@ from store.records import (
 
 if TYPE_CHECKING:
     from alerts.baseline import Baseline, Doubt
+    from store.records import RunHeader
 
 
 def choose(history: tuple[SeriesPoint, ...], candidate: SeriesPoint | None = None) -> Baseline | None:
@@ -159,9 +160,9 @@ def test_a_merge_base_that_the_store_has_no_history_of_is_still_a_baseline() -> 
     assert baseline_line(a_header(21, merge_base=a_sha(20)), {}) == {a_sha(20): 0}
 
 
-@pytest.mark.parametrize("missing", ["commit_sha", "merge_base"])
-def test_without_history_there_is_no_line(missing: str) -> None:
-    assert baseline_line(a_header(20, **{missing: None}), {}) == {}
+@pytest.mark.parametrize("header", [a_header(20, commit_sha=None), a_header(20, merge_base=None)])
+def test_without_history_there_is_no_line(header: RunHeader) -> None:
+    assert baseline_line(header, {}) == {}
 
 
 def test_nothing_measured_asks_for_the_merge_base() -> None:
@@ -246,23 +247,24 @@ def test_ancestors_of_tier_c_are_named_with_their_evidence() -> None:
     assert "power cap reached" in doubt.message
 
 
-def test_code_in_no_repository_has_no_history() -> None:
-    doubt = explain((), commit=None, header={"merge_base": None})
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (a_header(None), "no git repository"),
+        (a_header(20, merge_base=None), "left its base branch is not known"),
+        (a_header(20, merge_base=None, history_note="main was not found"), "main was not found"),
+        (a_header(20, history_note="this clone is shallow: run this"), "this clone is shallow: run this"),
+    ],
+    ids=["no repository", "no merge-base", "no base branch", "shallow"],
+)
+def test_a_history_that_is_not_known_for_sure_says_why_and_what_to_do(header: RunHeader, said: str) -> None:
+    doubt = history_unknown(header)
 
+    assert doubt is not None
     assert doubt.reason is Reason.HISTORY_MISSING
-    assert "no git repository" in doubt.message
+    assert said in doubt.message
+    assert doubt.message.endswith("then measure again")
 
 
-def test_an_unknown_merge_base_says_why_and_what_to_fetch() -> None:
-    doubt = explain((), header={"merge_base": None, "history_note": "shallow clone of depth 1"})
-
-    assert doubt.reason is Reason.HISTORY_MISSING
-    assert "shallow clone of depth 1" in doubt.message
-    assert "fetch the whole history" in doubt.message
-
-
-def test_no_baseline_in_a_shallow_clone_is_missing_history_and_never_a_pass() -> None:
-    doubt = explain((), header={"history_note": "shallow clone of depth 1"})
-
-    assert doubt.reason is Reason.HISTORY_MISSING
-    assert "shallow clone of depth 1" in doubt.message
+def test_a_history_that_is_known_raises_no_doubt() -> None:
+    assert history_unknown(a_header(20)) is None

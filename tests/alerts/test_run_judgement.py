@@ -11,9 +11,12 @@ from judgements import JUDGED_AT, POLICY, a_candidate, a_history, a_judgement, s
 
 from alerts.judge import judge_evidence
 from alerts.policy import Policy
-from store.records import Case, Outcome, Reason, RecordInvalid, Standing, Tier
+from store.records import Case, Outcome, Reason, RecordInvalid, SeriesPoint, Standing, Tier
 
-SENTINEL = {"benchmark": "sentinel_copy", "tags": ("sentinel",), "median_ms": 0.25}
+
+def a_sentinel(median_ms: float = 0.25, *, between: float = 0.001) -> SeriesPoint:
+    """The candidate's reference call, which ought to take what it always took."""
+    return a_candidate(benchmark="sentinel_copy", tags=("sentinel",), median_ms=median_ms, between=between)
 
 
 def test_the_judgement_is_the_same_in_whatever_order_the_points_come() -> None:
@@ -31,7 +34,7 @@ def test_the_judgement_is_the_same_in_whatever_order_the_points_come() -> None:
 
 
 def test_a_sentinel_that_moved_takes_every_verdict_back_and_keeps_the_numbers() -> None:
-    judgement = a_judgement(a_candidate(1.05), a_candidate(**SENTINEL | {"median_ms": 0.26}))
+    judgement = a_judgement(a_candidate(1.05), a_sentinel(0.26))
 
     assert [v.outcome for v in judgement.verdicts] == [Outcome.INCONCLUSIVE] * 2
     assert [v.reason for v in judgement.verdicts] == [Reason.MACHINE_MOVED] * 2
@@ -43,7 +46,7 @@ def test_a_sentinel_that_moved_takes_every_verdict_back_and_keeps_the_numbers() 
 
 
 def test_a_sentinel_that_stayed_leaves_the_verdicts() -> None:
-    judgement = a_judgement(a_candidate(1.05), a_candidate(**SENTINEL))
+    judgement = a_judgement(a_candidate(1.05), a_sentinel())
 
     assert {v.series.case.benchmark: v.outcome for v in judgement.verdicts} == {
         "softmax": Outcome.REGRESSED,
@@ -54,12 +57,10 @@ def test_a_sentinel_that_stayed_leaves_the_verdicts() -> None:
 @pytest.mark.parametrize(("moved", "outcome"), [(0.2515, Outcome.REGRESSED), (0.26, Outcome.INCONCLUSIVE)])
 def test_against_a_single_run_a_sentinel_has_to_move_by_a_per_cent(moved: float, outcome: Outcome) -> None:
     """Two sessions may differ by a little; how much is not known from one of them."""
-    sentinel = {"benchmark": "sentinel_copy", "tags": ("sentinel",)}
-
     judgement = a_judgement(
         a_candidate(1.05),
-        a_candidate(median_ms=moved, between=1e-5, **sentinel),
-        history=(a_point(20), a_point(20, between=1e-5, **sentinel)),
+        a_sentinel(moved, between=1e-5),
+        history=(a_point(20), a_point(20, benchmark="sentinel_copy", tags=("sentinel",), between=1e-5)),
     )
 
     softmax = next(v for v in judgement.verdicts if v.series.case.benchmark == "softmax")
@@ -67,18 +68,14 @@ def test_against_a_single_run_a_sentinel_has_to_move_by_a_per_cent(moved: float,
 
 
 def test_a_verdict_with_its_own_doubt_keeps_it_when_the_machine_moved() -> None:
-    judgement = a_judgement(
-        a_candidate(tier=Tier.C, tier_evidence=("clock",)), a_candidate(**SENTINEL | {"median_ms": 0.26})
-    )
+    judgement = a_judgement(a_candidate(tier=Tier.C, tier_evidence=("clock",)), a_sentinel(0.26))
 
     softmax = next(v for v in judgement.verdicts if v.series.case.benchmark == "softmax")
     assert softmax.reason is Reason.TIER_TOO_LOW
 
 
 def test_q_values_are_over_the_suite_without_sentinels() -> None:
-    judgement = a_judgement(
-        a_candidate(1.001), a_candidate(1.05, benchmark="matmul"), a_candidate(**SENTINEL)
-    )
+    judgement = a_judgement(a_candidate(1.001), a_candidate(1.05, benchmark="matmul"), a_sentinel())
 
     q = {v.series.case.benchmark: (v.p_value, v.q_value) for v in judgement.verdicts}
     assert q["sentinel_copy"][1] is None
@@ -146,3 +143,9 @@ def test_a_pool_of_fewer_than_six_runs_is_no_policy() -> None:
 def test_a_threshold_that_is_no_share_is_no_policy() -> None:
     with pytest.raises(RecordInvalid, match="confirm_effect is nan"):
         Policy(confirm_effect=float("nan"))
+
+
+def test_a_shallow_clone_is_inconclusive_though_a_baseline_could_be_found() -> None:
+    judgement = a_judgement(a_candidate(1.05, header={"history_note": "this clone is shallow"}))
+
+    assert [v.reason for v in judgement.verdicts] == [Reason.HISTORY_MISSING]
