@@ -122,23 +122,28 @@ def _find_files(paths: Iterable[Path]) -> tuple[dict[Path, Path], list[SuiteErro
         errors.append(SuiteError(message, stage="import", kind=kind, source=path.as_posix()))
 
     for path in paths:
-        if path.is_dir():
-            found = list(_suites_below(path, report))
-            if not found:
-                report(
-                    path, "no file in this folder is called bench_*.py or *_bench.py: name one so", "no-suite"
-                )
-        elif not path.exists():
-            report(path, f"there is no such file or folder (looked from {Path.cwd()})", "no-suite")
-            continue
-        elif path.suffix != ".py":
-            report(path, "a suite is a Python file, and its name ends in .py", "no-suite")
-            continue
-        else:
-            found = [path]
-        for file in found:
-            files.setdefault(file.resolve(), file)
+        try:
+            for file in _files_of(path, report):
+                files.setdefault(file.resolve(), file)
+        except OSError as error:
+            report(path, f"the suite cannot be read: {error.strerror}", "no-suite")
     return files, errors
+
+
+def _files_of(path: Path, report: Callable[[Path, str, str], None]) -> list[Path]:
+    """The suite files that one path stands for."""
+    if path.is_dir():
+        found = list(_suites_below(path, report))
+        if not found:
+            report(path, "no file in this folder is called bench_*.py or *_bench.py: name one so", "no-suite")
+        return found
+    if not path.exists():
+        report(path, f"there is no such file or folder (looked from {Path.cwd()})", "no-suite")
+        return []
+    if path.suffix != ".py":
+        report(path, "a suite is a Python file, and its name ends in .py", "no-suite")
+        return []
+    return [path]
 
 
 def _suites_below(folder: Path, report: Callable[[Path, str, str], None]) -> Iterator[Path]:
@@ -148,13 +153,11 @@ def _suites_below(folder: Path, report: Callable[[Path, str, str], None]) -> Ite
         report(Path(error.filename), f"the folder cannot be read: {error.strerror}", "no-suite")
 
     for current, below, names in os.walk(folder, onerror=unreadable):
-        here = Path(current)
-        below[:] = sorted(
-            name
-            for name in below
-            if not name.startswith((".", "__")) and not (here / name / "pyvenv.cfg").exists()
-        )
-        yield from (here / name for name in sorted(names) if _SUITE_NAME.fullmatch(name))
+        if "pyvenv.cfg" in names:
+            below.clear()
+            continue
+        below[:] = sorted(name for name in below if not name.startswith((".", "__")))
+        yield from (Path(current, name) for name in sorted(names) if _SUITE_NAME.fullmatch(name))
 
 
 def _load(suite: _Suite, folders: set[Path]) -> None:
@@ -296,19 +299,21 @@ def _ambiguous_names(cases: Iterable[BenchmarkCase]) -> list[SuiteError]:
 
 def _conflicting_helper(folder: Path, others: set[Path]) -> str | None:
     """Why a suite would get another suite folder's module under the name of its own, or None."""
-    for entry in sorted(folder.iterdir()):
-        if entry.suffix != ".py" and not (entry / "__init__.py").exists():
+    for name, module in list(sys.modules.items()):
+        origin = getattr(module, "__file__", None)
+        if origin is None or "." in name:
             continue
-        origin = getattr(sys.modules.get(entry.stem), "__file__", None)
-        if origin is None:
-            continue
-        home = Path(origin).resolve()
-        home = home.parent.parent if home.name == "__init__.py" else home.parent
-        if home != folder and home in others:
-            return (
-                f"{entry.name} lies beside this suite, but {origin} is already imported as {entry.stem!r}: "
-                "give one of the two another name"
+        file = Path(origin)
+        home = file.parent.parent if file.name == "__init__.py" else file.parent
+        if home in others and home != folder:
+            own = next(
+                (o for o in (folder / f"{name}.py", folder / name / "__init__.py") if o.is_file()), None
             )
+            if own is not None:
+                return (
+                    f"{own.relative_to(folder).as_posix()} lies beside this suite, but {file} is already "
+                    f"imported as {name!r}: give one of the two another name"
+                )
     return None
 
 

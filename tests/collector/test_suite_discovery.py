@@ -229,16 +229,22 @@ def test_a_path_that_is_no_suite_is_reported_and_the_others_run(
     assert (error.stage, error.kind, error.source) == ("import", "no-suite", str(tmp_path / name))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
-def test_a_folder_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_what_cannot_be_read_is_reported_and_the_others_run(tmp_path: Path) -> None:
     a_suite_file(tmp_path, GOOD, "b/bench_good.py")
+    a_suite_file(tmp_path, GOOD, "b/bench_secret.py").chmod(0)
+    a_suite_file(tmp_path, GOOD, "b/closed/bench_inside.py")
     closed = tmp_path / "b" / "closed"
-    closed.mkdir(mode=0)
+    closed.chmod(0)
 
-    cases, (error,) = load_suites([tmp_path / "b"], root=tmp_path)
+    cases, errors = load_suites([tmp_path / "b", closed / "bench_inside.py"], root=tmp_path)
 
     assert [case.label for case in cases] == ["good"]
-    assert "cannot be read" in error.message
+    assert [(error.source, error.message) for error in errors] == [
+        (str(closed), "the folder cannot be read: Permission denied"),
+        (str(closed / "bench_inside.py"), "the suite cannot be read: Permission denied"),
+        ("b/bench_secret.py:1", f"[Errno 13] Permission denied: '{tmp_path}/b/bench_secret.py'"),
+    ]
 
 
 def test_a_file_without_a_benchmark_is_reported(tmp_path: Path) -> None:
