@@ -51,12 +51,11 @@ def trend_chart(points: Sequence[SeriesPoint], *, title: str) -> Any:
     role = alt.Scale(domain=["baseline", "candidate"], range=[_BLUE, _RED])
     shape = alt.Scale(domain=["baseline", "candidate"], range=["circle", "diamond"])
     y = alt.Y("low:Q", title=f"time, {unit}", scale=alt.Scale(zero=False, nice=True))
-    bars = base.mark_rule(strokeWidth=2).encode(
-        y=y, y2="high:Q", color=alt.Color("role:N", scale=role, title=None)
-    )
+    colour = alt.Color("role:N", scale=role, title=None, legend=alt.Legend(orient="top"))
+    bars = base.mark_rule(strokeWidth=2).encode(y=y, y2="high:Q", color=colour)
     marks = base.mark_point(filled=True, size=60, opacity=1).encode(
         y=alt.Y("center:Q"),
-        color=alt.Color("role:N", scale=role, title=None),
+        color=colour,
         shape=alt.Shape("role:N", scale=shape, title=None),
     )
     return (bars + marks).properties(width=_WIDTH, height=_HEIGHT, title=shown.visible(title, limit=80))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from alerts.message import Message, NotMeasured, Row
 
 _CAVEAT = "margin:0 0 12px;padding:8px 12px;background:#fff8c5"
+_PRE = "margin:0 0 16px;padding:8px 12px;background:#f6f8fa;white-space:pre-wrap"
 _ROWS_MAX = 50  # a mail is read on a phone; the rest is counted
 _SUBJECT_LIMIT = 150
 _CELL = "padding:6px 10px;border-bottom:1px solid #d8dee4;text-align:left;vertical-align:top"
@@ -102,7 +103,7 @@ def render_html(message: Message, *, picture: Picture | None, content_id: str) -
         *_list("Kernels that changed", list(_kernels(message.changed))),
         *_list("Not measured", list(_not_measured(message.not_measured))),
         *_list("Inconclusive", list(_inconclusive(message.inconclusive))),
-        *_commands(message.commands),
+        *_command(message.command),
     ]
     body = "\n".join(part for part in parts if part)
     return (
@@ -134,7 +135,7 @@ def _row(row: Row) -> str:
         _code(row.label),
         "-" if verdict.baseline is None else _safe(shown.interval(verdict.baseline)),
         _safe(shown.interval(verdict.candidate)),
-        f'<strong style="color:{colour}">{_safe(row.effect)}</strong>',
+        f'<span style="color:{colour}">{_effect(row.effect)}</span>',
         _safe(verdict.tier),
         f'<span style="color:{colour}">{_safe(row.decided)}</span><br>{_small(rests_on)}',
     )
@@ -167,13 +168,10 @@ def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
         yield f"{_safe(reason)} ({len(members)}): {_reason(why)}"
 
 
-def _commands(commands: Sequence[str]) -> Iterable[str]:
-    if commands:
+def _command(command: str | None) -> Iterable[str]:
+    if command is not None:
         yield '<p style="margin:0 0 4px;font-weight:600">Measure again</p>'
-        yield (
-            '<pre style="margin:0 0 16px;padding:8px 12px;background:#f6f8fa;white-space:pre-wrap">'
-            f"{'<br>'.join(_safe(command) for command in commands)}</pre>"
-        )
+        yield f'<pre style="{_PRE}">{_safe(command, limit=2000)}</pre>'
 
 
 def _list(title: str, items: Sequence[str]) -> Iterable[str]:
@@ -182,6 +180,12 @@ def _list(title: str, items: Sequence[str]) -> Iterable[str]:
         more = f"<li>and {len(items) - _ROWS_MAX} more</li>" if len(items) > _ROWS_MAX else ""
         yield f'<p style="margin:0 0 4px;font-weight:600">{title}</p>'
         yield f'<ul style="margin:0 0 16px">{kept}{more}</ul>'
+
+
+def _effect(effect: str) -> str:
+    """The change itself in bold, its interval behind it."""
+    change, _, interval = effect.partition(" (")
+    return f"<strong>{_safe(change)}</strong>{_safe(f' ({interval}' if interval else '')}"
 
 
 def _reason(why: str) -> str:

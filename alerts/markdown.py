@@ -49,7 +49,7 @@ def render_markdown(message: Message) -> str:
     head = [f"**{_prose(message.answer)}**: {_prose(message.subject)}", ""]
     for caveat in message.caveats:
         head += [f"> {_prose(caveat)}", ""]
-    tail = [*_reproduce(message.commands), marker(message.header)]
+    tail = [*_reproduce(message.command), marker(message.header)]
     sections = [section for section in _sections(message) if section.rows]
     room = BYTES_MAX - _size(head) - _size(tail) - _NOTE_BYTES * len(sections)
     body: list[str] = []
@@ -127,13 +127,12 @@ def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
         )
 
 
-def _reproduce(commands: Sequence[str]) -> list[str]:
-    if not commands:
+def _reproduce(command: str | None) -> list[str]:
+    if command is None:
         return []
-    # The block's own fence is longer than any run of backticks in it, as CommonMark asks.
-    longest = max((len(run) for command in commands for run in re.findall(r"`+", command)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return ["**Measure again**", "", f"{fence}sh", *commands, fence, ""]
+    # A fence that is longer than any run of backticks inside cannot be closed from there.
+    fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", command)), default=0))
+    return ["**Measure again**", "", f"{fence}sh", command, fence, ""]
 
 
 def _fit(section: _Section, room: int) -> list[str]:

@@ -32,7 +32,7 @@ _ORDER = {
 }
 _LAST = 6
 BUILTIN = "builtin"  # how a run names the suite that comes with the collector
-_COMMANDS = 5
+_WORST = 5
 _SPREAD_WORTH_A_WORD = 1.5
 
 
@@ -96,7 +96,7 @@ class Message:
         changed: rows that moved, worst first.
         inconclusive, unchanged: the other rows, by label.
         sensitivity: how small a slowdown would have been seen, or None.
-        commands: shell commands that measure the worst changes again.
+        command: a shell command that measures the worst changes again, or None.
     """
 
     header: RunHeader
@@ -108,7 +108,7 @@ class Message:
     unchanged: tuple[Row, ...]
     not_measured: tuple[NotMeasured, ...]
     sensitivity: str | None
-    commands: tuple[str, ...]
+    command: str | None
 
     @property
     def worst(self) -> Row | None:
@@ -134,7 +134,7 @@ def compose(judgement: RunJudgement) -> Message:
         unchanged=tuple(unchanged),
         not_measured=not_measured,
         sensitivity=sensitivity,
-        commands=tuple(_commands(judgement.header, changed)),
+        command=_command(judgement.header, changed),
     )
 
 
@@ -251,13 +251,14 @@ def _not_measured(judgement: RunJudgement) -> Iterable[NotMeasured]:
         yield NotMeasured(label=case.label, why="has a baseline, and was not part of this run")
 
 
-def _commands(header: RunHeader, changed: Sequence[Row]) -> Iterable[str]:
-    """Commands for the worst benchmarks, each once. Uncommitted changes cannot be had again."""
-    if header.commit_sha is None or header.dirty:
-        return
-    for benchmark in list(dict.fromkeys(row.benchmark for row in changed))[:_COMMANDS]:
-        suites = "".join(f" --suite {_word(suite)}" for suite in header.suites if suite != BUILTIN)
-        yield f"collect --commit {header.commit_sha}{suites} --only {_word(glob.escape(benchmark))}"
+def _command(header: RunHeader, changed: Sequence[Row]) -> str | None:
+    """Measures the worst benchmarks again. Uncommitted changes cannot be had again."""
+    if header.commit_sha is None or header.dirty or not changed:
+        return None
+    worst = list(dict.fromkeys(row.benchmark for row in changed))[:_WORST]
+    suites = [f"--suite {_word(suite)}" for suite in header.suites if suite != BUILTIN]
+    only = [f"--only {_word(glob.escape(benchmark))}" for benchmark in worst]
+    return " ".join(["collect", f"--commit {header.commit_sha}", *suites, *only])
 
 
 def _word(text: str) -> str:

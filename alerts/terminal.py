@@ -25,7 +25,7 @@ def render_text(message: Message) -> str:
         list(_kernels(message.changed)),
         list(_inconclusive(message.inconclusive)),
         _titled("Not measured:", list(_not_measured(message.not_measured))),
-        _titled("Measure again:", [f"  {command}" for command in message.commands]),
+        _titled("Measure again:", [f"  {message.command}"] if message.command else []),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
