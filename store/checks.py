@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 RUN_ID_PATTERN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INTEGER_LIMIT = 2**63
+_SAMPLE_MS_MAX = 1e12  # thirty years: beyond it, statistics of samples may overflow
 _SAMPLE_LISTS = ("latency_ms", "sum_ms", "copy_ms", "pause_ms")
 _INTEGER_LISTS = ("n_kernels", "sm_clock_mhz", "throttle_reasons")
 
@@ -88,6 +89,9 @@ def _check_measurement(measurement: Measurement, where: str) -> None:
 def _check_window(window: Window, where: str) -> None:
     _check_numbers(window, where)
     _check_instants(window, where)
+    longest = max(window.samples_ms, default=0.0)
+    if longest > _SAMPLE_MS_MAX:
+        raise StoreInvalid(f"{where}: a sample is {longest:g} ms, longer than any run")
     for name in _SAMPLE_LISTS:
         if not all(map(math.isfinite, getattr(window, name))):
             raise StoreInvalid(f"{where}: {name} holds a value that is not finite")
