@@ -135,11 +135,13 @@ def fill_store(path: Path, *, n_commits: int = 60, samples: int = 30) -> Databas
     story = Story(n_commits)
     for gpu in GPU_UUIDS:
         earlier: list[Run] = []
+        verdicts: list[Verdict] = []
         for number in range(1, n_commits + 1):
             run = _run_on_line(story, number, gpu, samples)
             save_run(database, run)
-            save_verdicts(database, [_judge(run, m, earlier) for m in run.measurements])
+            verdicts += [_judge(run, m, earlier) for m in run.measurements]
             earlier.append(run)
+        save_verdicts(database, verdicts)
         if gpu == GPU_UUID:
             _add_branch_runs(database, story, earlier, samples)
     return database
