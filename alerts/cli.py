@@ -61,7 +61,12 @@ _run_option = click.option(
     "--run", "run_id", metavar="RUN", help="Id of the run, or its beginning.  [default: the newest]"
 )
 _format_option = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="What stdout holds: sentences and a table, or JSON for programs.",
 )
 _fail_option = click.option(
     "--fail-on",

@@ -152,7 +152,12 @@ class Bar(Watcher):
     help="Keep the raw CUPTI records of the first pass.",
 )
 @click.option(
-    "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="What stdout holds: a table, or JSON for programs.",
 )
 @click.option(
     "--fail-on",

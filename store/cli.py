@@ -63,7 +63,14 @@ def main() -> None:
 
 @main.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="What stdout holds: a table, or JSON for programs.",
+)
 @click.option(
     "--limit", type=click.IntRange(min=1), default=_NEWEST_SHOWN, show_default=True, help="Runs to list."
 )
