@@ -65,6 +65,7 @@ class CuptiSession:
         self._dropped_readable = False
         self.buffer_bytes = BUFFER_BYTES
         self._enabled = False
+        self._reading = True
 
     def start(self) -> None:
         """Register the callbacks and enable recording; call it before the first warm-up."""
@@ -123,8 +124,12 @@ class CuptiSession:
         return int(self._cupti.get_timestamp())
 
     def discard(self) -> None:
-        """Forget what was recorded so far."""
-        self.take()
+        """Forget what was recorded so far, without the cost of reading it."""
+        self._reading = False
+        try:
+            self.take()
+        finally:
+            self._reading = True
 
     def take(self) -> Trace:
         """Everything recorded since the last call; the device must be drained."""
@@ -155,6 +160,8 @@ class CuptiSession:
         return self.buffer_bytes, 0
 
     def _buffer_completed(self, records: list[Any]) -> None:
+        if not self._reading:
+            return
         for record in records:
             reader = self._readers.get(int(record.kind))
             if reader is not None:

@@ -2,8 +2,9 @@
 
 Back-to-back launches of heavy kernels reach the power limit, the SM clock falls and the
 times with it. A pause lets the average power drop again. How long it must be depends on the
-kernel, so it follows evidence: none while the clock holds, doubled when it fell. What is
-found in one window is where the next window of the same case begins.
+kernel, so it follows evidence: none while the clock holds, doubled when it fell. A clock that
+is low because of what ran before, or that has not recovered yet, is no evidence: it must have
+settled first. What is found in one window is where the next window of the same case begins.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ REASONS_BENIGN = REASON_IDLE | REASON_APPLICATION_CLOCKS
 REASONS_HARDWARE = REASON_HW_SLOWDOWN | REASON_HW_THERMAL | REASON_HW_POWER_BRAKE
 
 CLOCK_BAND_MHZ = 30
-PAUSE_FIRST_MS = 0.5
+PAUSE_FIRST_MS = 1.0
 PAUSE_MAX_MS = 40.0
-RESPONSE_MS = 40.0  # a longer pause shows in the clock only after about this long
 RELAX = 0.75  # a pause that held a whole window is tried shorter in the next
 MARGIN = 1.25  # but stays this far above one that was too short
 SETTLED_AFTER = 5  # iterations in a row at an undisturbed clock
@@ -63,29 +63,30 @@ class Pacer:
     _clock_best_mhz: int = 0
     _steady: int = 0
     _fell: bool = False
-    _raised_at_ms: float = -RESPONSE_MS
 
-    def observe(self, clock_mhz: int | None, reasons: int | None, *, at_ms: float) -> None:
+    def observe(self, clock_mhz: int | None, reasons: int | None) -> None:
         """Take in what NVML said right after an iteration.
 
         Args:
             clock_mhz: SM clock; None where NVML could not say.
             reasons: mask of what limits it; None likewise.
-            at_ms: when it said so, on any clock that only goes forward.
         """
         if clock_mhz is None:
             self._steady += 1  # without telemetry there is nothing to wait for
             return
         self._clock_best_mhz = max(self._clock_best_mhz, clock_mhz)
         limited = bool((reasons or 0) & ~REASONS_BENIGN)
-        fallen = clock_mhz < self._clock_best_mhz - CLOCK_BAND_MHZ
-        if not (limited or fallen):
+        if not limited and clock_mhz >= self._clock_best_mhz - CLOCK_BAND_MHZ:
             self._steady += 1
             return
+        if self.settled:
+            self.lengthen()
         self._steady = 0
+
+    def lengthen(self) -> None:
+        """The present pause is too short: double it."""
         self._fell = True
-        if self.hold and at_ms - self._raised_at_ms >= RESPONSE_MS:
-            self._raised_at_ms = at_ms
+        if self.hold:
             self.too_short_ms = max(self.too_short_ms, self.pause_ms)
             self.pause_ms = min(max(PAUSE_FIRST_MS, 2 * self.pause_ms), PAUSE_MAX_MS)
 

@@ -11,9 +11,10 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import RecordsLostError
+from collector.pacing import REASONS_BENIGN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from collector.device import Device
     from collector.pacing import Pacer
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 
 WARMUP_MS = 25.0
 WARMUP_MAX_MS = 1500.0  # a clock that has not settled by then is measured as it is
-RECOVERY_MAX_MS = 400.0
+RECOVERY_MS = 400.0
+RECOVERIES_MAX = 3
 BUDGET_MS = 100.0
 ITERATIONS_MIN, ITERATIONS_MAX = 10, 200
 CALIBRATION_CALLS = 3
 ATTEMPTS = 3
+PACED_COUNTERS = ("power_cap", "thermal")  # limits that a longer pause can avoid
 _LAST_CALLS = 5  # the end of the warm-up tells what one iteration costs
 
 
@@ -116,7 +119,8 @@ def measure_window(call: Callable[[], object], rig: Rig) -> MeasuredWindow:
     """Measure one window of ``call``.
 
     Lost records cost the whole window: it is measured again with a buffer four times as
-    large, three attempts in all.
+    large, three attempts in all. So does a limit that held the clock down between two
+    samples, which only the throttle counters tell: then with a longer pause.
 
     Raises:
         TimingError: the window gave no trustworthy number.
@@ -134,6 +138,9 @@ def measure_window(call: Callable[[], object], rig: Rig) -> MeasuredWindow:
             if attempt == ATTEMPTS:
                 raise
             rig.timer.enlarge()
+            continue
+        if attempt < ATTEMPTS and _limited_unseen(rig, progress, telemetry):
+            rig.pacer.lengthen()
             continue
         return MeasuredWindow(
             started_at=started_at,
@@ -202,15 +209,23 @@ def _observe(rig: Rig) -> tuple[int | None, int | None, float]:
     """Read the clock after an iteration and tell the pacer; returns clock, reasons and the time in s."""
     clock, reasons = rig.telemetry.clock_and_reasons()
     now = time.perf_counter()
-    rig.pacer.observe(clock, reasons, at_ms=now * 1e3)
+    rig.pacer.observe(clock, reasons)
     return clock, reasons, now
 
 
 def _recover(call: Callable[[], object], rig: Rig) -> None:
-    """After the clock fell, go on untimed until it is back: one fall then costs one sample, not many."""
-    begin = time.perf_counter()
-    while not rig.pacer.settled and (_untimed(call, rig) - begin) * 1e3 < RECOVERY_MAX_MS:
-        pass
+    """After the clock fell, go on untimed until it is back: one fall then costs one sample, not many.
+
+    A clock that does not come back asks for a longer pause still.
+    """
+    for _ in range(RECOVERIES_MAX):
+        begin = time.perf_counter()
+        while not rig.pacer.settled:
+            if (_untimed(call, rig) - begin) * 1e3 > RECOVERY_MS:
+                break
+        else:
+            return
+        rig.pacer.lengthen()
 
 
 def _timed_loop(
@@ -223,6 +238,7 @@ def _timed_loop(
     gc.disable()  # a collection inside an iteration would only delay the next launch, but not equally
     try:
         rig.timer.begin(iterations, call)
+        begun = time.perf_counter()
         for iteration in range(iterations):
             progress.pause_ms.append(_prepare(rig))
             rig.timer.time(iteration, call)
@@ -234,12 +250,23 @@ def _timed_loop(
     finally:
         if gc_was_on:
             gc.enable()
+    looped = time.perf_counter()
     timings = rig.timer.finish()
+    read = time.perf_counter()
     others = max(others, _other_processes(rig.telemetry))
     invalid = f"{others} other processes used the GPU: keep it to the benchmark alone" if others else None
     telemetry = dict(rig.telemetry.window_readings())
+    telemetry["phase.loop_ms"] = {"value": (looped - begun) * 1e3}
+    telemetry["phase.read_ms"] = {"value": (read - looped) * 1e3}
     telemetry.update(_moved(before, rig.telemetry.throttle_counters()))
     return timings, progress, telemetry, invalid
+
+
+def _limited_unseen(rig: Rig, progress: Progress, telemetry: Mapping[str, JsonReading]) -> bool:
+    """Whether a software limit was active during the loop though every sample looked undisturbed."""
+    seen = any((reasons or 0) & ~REASONS_BENIGN for reasons in progress.throttle_reasons)
+    moved = any(telemetry.get(f"throttle.{name}", {}).get("value") for name in PACED_COUNTERS)
+    return rig.pacer.hold and moved and not seen
 
 
 def _other_processes(telemetry: Telemetry) -> int:

@@ -17,6 +17,7 @@ import faulthandler
 import os
 import signal
 import sys
+import time
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -241,6 +242,7 @@ def _run_case(
 ) -> dict[str, Any]:
     """Set up, check and measure one case; whatever goes wrong becomes a failure message."""
     stage = "setup"
+    begun = time.perf_counter()
     try:
         with timer.preparing():
             call = set_up(case)
@@ -260,7 +262,9 @@ def _run_case(
             iterations=case.options.iterations,
             warmup_calls=case.options.warmup_calls,
         )
-        return {"type": "window", **measure_window(call.run, rig).to_json()}
+        ready_ms = (time.perf_counter() - begun) * 1e3
+        measured = measure_window(call.run, rig).to_json()
+        measured["telemetry"]["phase.setup_ms"] = {"value": ready_ms}
     except SuiteError as error:
         return {"type": "failed", **_failure(error, case)}
     except CollectorError as error:
@@ -270,6 +274,8 @@ def _run_case(
         }  # fmt: skip
     except BaseException as error:  # noqa: BLE001 - the benchmark may raise anything, SystemExit too
         return {"type": "failed", **_failure(locate(stage, error, case), case)}
+    else:
+        return {"type": "window", **measured}
     finally:
         _release_memory()
 
