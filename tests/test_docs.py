@@ -193,6 +193,23 @@ def test_every_relative_link_leads_somewhere(document: Path) -> None:
     assert broken_links(document.read_text(encoding="utf-8"), document) == []
 
 
+def test_every_document_that_the_code_points_to_exists() -> None:
+    named = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for pattern in ("*.py", "*.sql", "*.toml", "*.sh", "*.yml")
+        for path in tracked(pattern)
+        for name in re.findall(r"docs/[\w/-]+(?:\.md)?", path.read_text(encoding="utf-8"))
+        if path != Path(__file__) and not _names_a_document(name)
+    }
+
+    assert sorted(named) == []
+
+
+def _names_a_document(name: str) -> bool:
+    """Whether it is a path, or a decision by its number alone."""
+    return (ROOT / name).exists() or any((ROOT / name).parent.glob(f"{Path(name).name}-*.md"))
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_documentation_tells_and_does_not_praise(document: Path) -> None:
     found = [match[0] for match in FORBIDDEN.finditer(document.read_text(encoding="utf-8"))]
