@@ -165,7 +165,7 @@ def _show_measurements(run: Run, measured: Sequence[Measurement], verdicts: Mapp
         st.info("Nothing of this run was judged yet: `alerts compare` does that.")
     columns = [
         Column("Benchmark"), Column("Verdict"), Column("Effect"), Column("Median", numeric=True),
-        Column("Interval 95 %", numeric=True), Column("Tier"),
+        Column("Interval 95 %", numeric=True, wide_only=True), Column("Tier"),
         Column("Windows", numeric=True, wide_only=True), Column("Why", wide_only=True),
     ]  # fmt: skip
     rows = [_measurement_cells(run, m, verdicts.get(run.series_key(m).id)) for m in measured]
