@@ -2,7 +2,7 @@
 
 A regression, an improvement, a drift, a benchmark that disappears for some commits, points of
 tier B and C, runs on a branch, a run with uncommitted changes and benchmarks that fail.
-``python tests/dashboard/busy_store.py FILE`` writes one to look at.
+``PYTHONPATH=.:tests python tests/dashboard/busy_store.py FILE`` writes one to look at.
 """
 
 from __future__ import annotations
@@ -296,5 +296,4 @@ def _outcome(
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     fill_store(Path(sys.argv[1]))
