@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import ssl
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
+from aiosmtpd.smtp import AuthResult, LoginPassword
+from mailserver import Mailbox, listening
 
 from alerts.errors import MailError
 from alerts.smtp import Security, Server, send
@@ -25,41 +24,6 @@ if TYPE_CHECKING:
 WRONG = "wrong horse"
 PASSWORD = "correct horse"  # noqa: S105 - the password of a server that lives for one test
 RECIPIENTS = ["gpu-team@example.org", "Ada <ada@example.org>"]
-
-
-@dataclass
-class Mailbox:
-    """What arrived; turns away the recipients it is told to."""
-
-    refused: frozenset[str] = frozenset()
-    received: list[tuple[list[str], bytes, bool]] = field(default_factory=list)
-
-    async def handle_RCPT(  # noqa: N802 - the name that aiosmtpd calls
-        self, server: SMTP, session: Any, envelope: Any, address: str, options: list[str]
-    ) -> str:
-        """Take a recipient, or turn it away."""
-        del server, session
-        if address in self.refused:
-            return "550 5.1.1 no such mailbox"
-        envelope.rcpt_tos.append(address)
-        envelope.rcpt_options.extend(options)
-        return "250 OK"
-
-    async def handle_DATA(self, server: SMTP, session: Any, envelope: Any) -> str:  # noqa: N802 - as above
-        """Keep the mail, and whether it came through TLS."""
-        assert server.transport is not None
-        encrypted = session.ssl is not None or server.transport.get_extra_info("ssl_object") is not None
-        self.received.append((list(envelope.rcpt_tos), envelope.content, encrypted))
-        return "250 OK"
-
-
-class _Started(Controller):
-    """A controller on a port that the system chooses, known once it listens."""
-
-    def _trigger_server(self) -> None:
-        assert isinstance(self.server, asyncio.Server)
-        self.port = self.server.sockets[0].getsockname()[1]
-        super()._trigger_server()  # type: ignore[no-untyped-call]  # aiosmtpd leaves it untyped
 
 
 @dataclass(frozen=True)
@@ -85,15 +49,6 @@ def mailbox() -> Mailbox:
     return Mailbox()
 
 
-def listening(mailbox: Mailbox, **options: Any) -> Iterator[int]:
-    controller = _Started(mailbox, hostname="localhost", port=0, **options)
-    controller.start()
-    try:
-        yield controller.port
-    finally:
-        controller.stop()
-
-
 def knows_the_password(*arguments: Any) -> AuthResult:
     data = arguments[-1]
     right = isinstance(data, LoginPassword) and data.password == PASSWORD.encode()
@@ -102,23 +57,26 @@ def knows_the_password(*arguments: Any) -> AuthResult:
 
 @pytest.fixture
 def starttls_port(mailbox: Mailbox, authority: Authority) -> Iterator[int]:
-    yield from listening(
+    with listening(
         mailbox,
         tls_context=authority.server,
         require_starttls=True,
         auth_required=True,
         authenticator=knows_the_password,
-    )
+    ) as port:
+        yield port
 
 
 @pytest.fixture
 def tls_port(mailbox: Mailbox, authority: Authority) -> Iterator[int]:
-    yield from listening(mailbox, ssl_context=authority.server)
+    with listening(mailbox, ssl_context=authority.server) as port:
+        yield port
 
 
 @pytest.fixture
 def plain_port(mailbox: Mailbox) -> Iterator[int]:
-    yield from listening(mailbox)
+    with listening(mailbox) as port:
+        yield port
 
 
 def a_server(port: int, **changes: Any) -> Server:
