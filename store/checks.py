@@ -64,7 +64,7 @@ def check_verdict(verdict: Verdict) -> None:
 def _check_header(header: RunHeader) -> None:
     where = f"run {header.run_id}"
     if not RUN_ID_PATTERN.fullmatch(header.run_id):
-        raise StoreInvalid(f"run id {header.run_id!r} is no UUID in lower case")
+        raise StoreInvalid(f"the run id is no UUID in lower case: {header.run_id!r}")
     for name in ("commit_sha", "merge_base"):
         sha = getattr(header, name)
         if sha is not None and not SHA_PATTERN.fullmatch(sha):
