@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from store.errors import GitError, NoRepository, UnknownRevision
-from store.records import Commit
+from store.records import SHA_PATTERN, Commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -202,8 +202,8 @@ class Repository:
     def _sha(self, revision: str) -> str | None:
         if revision.startswith("-"):  # git would take it for an option
             return None
-        done = self._run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-        return done.stdout.strip() or None
+        found = self._run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").stdout.strip()
+        return found if SHA_PATTERN.fullmatch(found) else None  # a range gives two
 
     def _commits(self, shas: Sequence[str]) -> list[Commit]:
         if not shas:
