@@ -45,6 +45,7 @@ class Request(TypedDict):
     pacing: NotRequired[dict[str, tuple[float, float]]]  # by case key: pause, and one too short, in ms
     fork: NotRequired[bool]
     drop_counter_proven: NotRequired[bool]
+    preload: NotRequired[list[str]]  # modules for the host to import before it forks
     traces: NotRequired[str | None]  # folder for the raw records of this pass
 
 

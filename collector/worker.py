@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import importlib
 import os
 import signal
 import sys
@@ -139,8 +140,20 @@ def _describe(case: BenchmarkCase) -> dict[str, Any]:
     return described
 
 
+def _preload(modules: list[str]) -> None:
+    """Import what an earlier pass had to import, so that forked passes find it loaded.
+
+    Parts of torch come only when first used; the first backward pass of torch 2.11 spends
+    almost four seconds importing SymPy.
+    """
+    for name in modules:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
 def _serve(host: Host, request: Any) -> None:
     """Do one request in a forked child, or here when forking is not safe."""
+    _preload(request.get("preload", []))
     work: Callable[[], None] = (
         (lambda: _probe(host)) if request["do"] == "probe" else (lambda: _run_pass(host, request))
     )
@@ -186,6 +199,7 @@ def _probe(host: Host) -> None:
 
 def _run_pass(host: Host, request: Request) -> None:
     """Give every case of the request one window, in its order."""
+    loaded_before = set(sys.modules)
     session = _start_session(host.timer, proven=bool(request.get("drop_counter_proven")))
     try:
         device: Device = HostDevice() if host.gpu_uuid is None else CudaDevice()
@@ -206,6 +220,8 @@ def _run_pass(host: Host, request: Request) -> None:
     finally:
         if session is not None:
             session.stop()
+        late = [name for name in sys.modules if name.startswith("torch.") and name not in loaded_before]
+        send(host.results, {"type": "imported", "modules": late})
 
 
 def _start_session(timer: str, *, proven: bool) -> CuptiSession | None:
