@@ -22,16 +22,35 @@ if TYPE_CHECKING:
     from collector.telemetry import Telemetry
     from collector.timers import Timer, Timings
 
-WARMUP_MS = 25.0
 WARMUP_MAX_MS = 1500.0  # a clock that has not settled by then is measured as it is
 RECOVERY_MS = 400.0
 RECOVERIES_MAX = 3
-BUDGET_MS = 100.0
-ITERATIONS_MIN, ITERATIONS_MAX = 10, 200
 CALIBRATION_CALLS = 3
 ATTEMPTS = 3
 PACED_COUNTERS = ("power_cap", "thermal")  # limits that a longer pause can avoid
 _LAST_CALLS = 5  # the end of the warm-up tells what one iteration costs
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a window warms up and measures, and between how many iterations.
+
+    The defaults are those of one measurement on its own.
+    """
+
+    warmup_ms: float = 25.0
+    measure_ms: float = 100.0
+    iterations_min: int = 10
+    iterations_max: int = 200
+
+    def iterations(self, cost_ms: float) -> int:
+        """Iterations that fit, when one costs so much from end to end."""
+        return min(self.iterations_max, max(self.iterations_min, math.floor(self.measure_ms / cost_ms)))
+
+
+# One window of several: what windows differ by between processes outweighs what more samples
+# in one would tell (docs/decisions/0005-windows-and-passes.md).
+SUITE_BUDGET = Budget(measure_ms=60.0, iterations_max=80)
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,7 @@ class Rig:
     pacer: Pacer
     reset: Callable[[], object] | None = None
     clears_cache: bool = True
+    budget: Budget = SUITE_BUDGET
     iterations: int | None = None
     warmup_calls: int | None = None
 
@@ -133,7 +153,8 @@ def measure_window(call: Callable[[], object], rig: Rig) -> MeasuredWindow:
     for attempt in range(1, ATTEMPTS + 1):
         calls, warmup_ms, cost_ms = _warm_up(call, rig)
         try:
-            timings, progress, telemetry, invalid = _timed_loop(call, rig, _iterations(rig, cost_ms))
+            iterations = rig.iterations or rig.budget.iterations(cost_ms)
+            timings, progress, telemetry, invalid = _timed_loop(call, rig, iterations)
         except RecordsLostError:
             if attempt == ATTEMPTS:
                 raise
@@ -155,12 +176,6 @@ def measure_window(call: Callable[[], object], rig: Rig) -> MeasuredWindow:
             too_short_ms=rig.pacer.too_short_ms,
         )
     raise AssertionError("unreachable: the last attempt returns or raises")
-
-
-def _iterations(rig: Rig, cost_ms: float) -> int:
-    if rig.iterations is not None:
-        return rig.iterations
-    return min(ITERATIONS_MAX, max(ITERATIONS_MIN, math.floor(BUDGET_MS / cost_ms)))
 
 
 def _prepare(rig: Rig) -> float:
@@ -190,7 +205,7 @@ def _warm_up(call: Callable[[], object], rig: Rig) -> tuple[int, float, float]:
         now = _untimed(call, rig)
         ends.append(now)
         calls, elapsed_ms = len(ends) - 1, (now - begin) * 1e3
-        enough = calls >= least and elapsed_ms >= WARMUP_MS
+        enough = calls >= least and elapsed_ms >= rig.budget.warmup_ms
         if enough and (rig.pacer.settled or elapsed_ms >= WARMUP_MAX_MS):
             recent = ends[-_LAST_CALLS - 1 :]
             return calls, elapsed_ms, (recent[-1] - recent[0]) * 1e3 / (len(recent) - 1)
