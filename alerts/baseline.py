@@ -63,11 +63,8 @@ def choose_baseline(
         line: first-parent distance from the merge-base of every commit that may serve.
         policy: how many runs a pool takes, and of which tier.
     """
-    usable = [
-        point
-        for point in measured_before(candidate, history, line)
-        if point.series == candidate.series and is_usable(point, policy)
-    ]
+    own_series = (point for point in history if point.series == candidate.series)
+    usable = [point for point in measured_before(candidate, own_series, line) if is_usable(point, policy)]
     return form_baseline(usable, policy)
 
 
