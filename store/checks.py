@@ -96,7 +96,8 @@ def _check_window(window: Window, where: str) -> None:
         if not all(map(math.isfinite, getattr(window, name))):
             raise StoreInvalid(f"{where}: {name} holds a value that is not finite")
     for name in _INTEGER_LISTS:
-        for value in getattr(window, name):
+        known = [value for value in getattr(window, name) if value is not None]
+        for value in (min(known), max(known)) if known else ():
             _check_number(value, f"{where}: {name}")
     for name, reading in window.telemetry.items():
         _check_number(reading.value, f"{where}: telemetry {name}")
