@@ -26,6 +26,7 @@ REASONS_HARDWARE = REASON_HW_SLOWDOWN | REASON_HW_THERMAL | REASON_HW_POWER_BRAK
 CLOCK_BAND_MHZ = 30
 PAUSE_FIRST_MS = 1.0
 PAUSE_MAX_MS = 40.0
+PAUSE_MIN_MS = 0.5  # a shorter one is tried without
 RELAX = 0.75  # a pause that held a whole window is tried shorter in the next
 MARGIN = 1.25  # but stays this far above one that was too short
 SETTLED_AFTER = 5  # iterations in a row at an undisturbed clock
@@ -101,4 +102,4 @@ class Pacer:
         if self._fell or not self.pause_ms:
             return self.pause_ms
         shorter = max(RELAX * self.pause_ms, MARGIN * self.too_short_ms)
-        return min(self.pause_ms, shorter)
+        return min(self.pause_ms, shorter) if shorter >= PAUSE_MIN_MS else 0.0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import math
 import os
+import statistics
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import RecordsLostError
@@ -28,7 +30,7 @@ RECOVERIES_MAX = 3
 CALIBRATION_CALLS = 3
 ATTEMPTS = 3
 PACED_COUNTERS = ("power_cap", "thermal")  # limits that a longer pause can avoid
-_LAST_CALLS = 5  # the end of the warm-up tells what one iteration costs
+_LAST_CALLS = 9  # the end of the warm-up tells what one iteration costs
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,9 @@ def _warm_up(call: Callable[[], object], rig: Rig) -> tuple[int, float, float]:
         enough = calls >= least and elapsed_ms >= rig.budget.warmup_ms
         if enough and (rig.pacer.settled or elapsed_ms >= WARMUP_MAX_MS):
             recent = ends[-_LAST_CALLS - 1 :]
-            return calls, elapsed_ms, (recent[-1] - recent[0]) * 1e3 / (len(recent) - 1)
+            # The median, since reading a full buffer of records delays single iterations by a lot.
+            cost_ms = statistics.median(after - before for before, after in pairwise(recent)) * 1e3
+            return calls, elapsed_ms, cost_ms
 
 
 def _untimed(call: Callable[[], object], rig: Rig) -> float:

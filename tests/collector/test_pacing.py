@@ -117,6 +117,18 @@ def test_a_pause_that_held_is_tried_shorter_but_not_as_short_as_one_that_failed(
     assert pauses == [6.0, 5.0, 5.0, 5.0, 5.0, 5.0]
 
 
+def test_a_pause_that_something_else_had_caused_fades_away() -> None:
+    pause = 1.0
+    pauses = []
+    for _ in range(4):
+        pacer = Pacer(hold=True, pause_ms=pause)
+        settle(pacer)
+        pause = pacer.next_pause_ms
+        pauses.append(pause)
+
+    assert pauses == [0.75, 0.5625, 0.0, 0.0]
+
+
 def test_a_pause_that_failed_is_not_shortened() -> None:
     pacer = Pacer(hold=True, pause_ms=4.0)
     settle(pacer)
