@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from store.database import Database
 
 _LOAD = "select * from commits where repository = ?"
+_LOAD_SOME = f"{_LOAD} and sha in (select unnest(from_json(?, '[\"VARCHAR\"]')))"
 
 
 def load_commits(database: Database, repository: str) -> dict[str, Commit]:
@@ -92,7 +94,8 @@ def insert_commits(connection: duckdb.DuckDBPyConnection, repository: str, histo
         StoreInvalid: a commit is known with other parents. An id stands for one commit, so
             one of the two is false.
     """
-    known = read_commits(connection, repository)
+    shas = json.dumps([commit.sha for commit in history])
+    known = {row["sha"]: _commit_of(row) for row in fetch_rows(connection, _LOAD_SOME, [repository, shas])}
     fresh: dict[str, Commit] = {}
     for commit in history:
         earlier = known.get(commit.sha) or fresh.setdefault(commit.sha, commit)
