@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from trees import SETTINGS, Tree
 
 from store.database import Database
 
@@ -16,3 +17,11 @@ if TYPE_CHECKING:
 def _database(tmp_path: Path) -> Database:
     """A place for a store; nothing is there yet."""
     return Database(tmp_path / "runs.duckdb", lock_deadline_s=10)
+
+
+@pytest.fixture(name="tree")
+def _tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    """A repository without a commit."""
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    return Tree(tmp_path / "kernels")
