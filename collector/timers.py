@@ -94,6 +94,8 @@ class CuptiTimer:
         self._cold = cold
         self._bounds: list[tuple[int, int]] = []
         self.trace: Trace | None = None  # the last window's records, for those who keep evidence
+        # Records of set-up and warm-up would only be thrown away, at 0.1 ms an iteration.
+        session.pause()
 
     @contextlib.contextmanager
     def preparing(self) -> Iterator[None]:
@@ -105,8 +107,9 @@ class CuptiTimer:
             self._session.pop()
 
     def begin(self, iterations: int, call: Callable[[], object]) -> None:
-        """Forget the records of the warm-up; counts and calls do not matter here."""
+        """Record from here on; counts and calls do not matter here."""
         del iterations, call
+        self._session.resume()
         self._session.discard()
         self._bounds = []
 
@@ -128,6 +131,7 @@ class CuptiTimer:
             TimingError: in all the ways of ``attribution.attribute``.
         """
         trace = self._session.take()
+        self._session.pause()
         trace.bounds = self._bounds
         self.trace = trace
         attributed = attribute(

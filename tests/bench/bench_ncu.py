@@ -5,8 +5,8 @@ Needs an NVIDIA GPU with torch, cupti-python and nvidia-ml-py, and ``ncu`` on th
     python tests/bench/bench_ncu.py [--json FILE]
 
 Ten calls of one kernel each, from about 1 us to 1 ms, are timed twice: by the CUPTI timer with held
-clocks and a cleared L2, and by ncu with ``--clock-control none`` (it clears the caches itself). Printed
-are both medians, their ratio and their difference; nothing is asserted.
+clocks, and by ncu with ``--clock-control none --cache-control none``; both clear L2 in the same way
+before each call. Printed are both medians, their ratio and their difference; nothing is asserted.
 """
 
 from __future__ import annotations
@@ -98,31 +98,37 @@ def run_once_for_ncu() -> None:
     """What ncu profiles: each call, so many times, in the order of ``calls``."""
     import torch
 
+    from collector.device import CudaDevice
+
+    device = CudaDevice()
     made = calls()
     for call in made.values():
         call()
-    torch.cuda.synchronize()
+    device.drain()
     torch.cuda.profiler.start()
     for call in made.values():
         for _ in range(REPEATS):
+            device.clear_cache()  # one kernel, whose row is left out below
+            device.drain()
             call()
-            torch.cuda.synchronize()
+            device.drain()
     torch.cuda.profiler.stop()
 
 
 def with_ncu() -> dict[str, list[float]]:
     """Samples of each call in milliseconds, by ncu."""
-    command = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--csv", "--page", "raw"]
-    command += ["--metrics", METRIC, "--print-units", "base", sys.executable, __file__, "--as-ncu-target"]
+    command = ["ncu", "--clock-control", "none", "--cache-control", "none", "--profile-from-start", "off"]
+    command += ["--csv", "--page", "raw", "--metrics", METRIC, "--print-units", "base"]
+    command += [sys.executable, __file__, "--as-ncu-target"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"ncu failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     table = done.stdout[done.stdout.index('"ID"') :]
     rows = [row for row in csv.DictReader(io.StringIO(table)) if row["ID"]]
     names = list(calls())
-    if len(rows) != REPEATS * len(names):
-        raise SystemExit(f"ncu saw {len(rows)} kernels, expected {REPEATS * len(names)}")
-    values = [float(row[METRIC].replace(",", "")) / 1e6 for row in rows]
+    if len(rows) != 2 * REPEATS * len(names):
+        raise SystemExit(f"ncu saw {len(rows)} kernels, expected {2 * REPEATS * len(names)}")
+    values = [float(row[METRIC].replace(",", "")) / 1e6 for row in rows[1::2]]
     return {name: values[i * REPEATS : (i + 1) * REPEATS] for i, name in enumerate(names)}
 
 
