@@ -1,0 +1,156 @@
+"""False alarms and detection of other timers beside kernelwatch's, on the same card in the same session.
+
+Needs an NVIDIA GPU with torch and triton; nvbench's package (``cuda-bench``) is used where it is there:
+
+    python tests/bench/bench_peers.py [--rounds N] [--json FILE]
+
+Each round starts a fresh process for each peer and times the same calls once, the way the peer's own
+documentation does, with the bootstrap interval of the median that its users would put around its
+samples. Rounds alternate between starting at once and after two seconds of idleness. Printed is, for
+each peer, the share of pairs of rounds whose 95 % intervals do not overlap though the code is the same,
+and the share of pairs in which a matmul with 1.6 % more work is seen. kernelwatch's own figures come
+from ``collect aa``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import time
+from itertools import combinations, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PEERS = ("do_bench", "nvbench")
+RESAMPLES = 2000
+MORE_WORK = "matmul +1.6 %"
+
+
+def calls() -> dict[str, Callable[[], object]]:
+    """The same calls for every peer; the last is the second to last with 1.6 % more work."""
+    import torch
+
+    torch.manual_seed(0)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+    def matmul(k: int) -> Callable[[], object]:
+        a, b, out = (
+            normal(4096, k),
+            normal(k, 4096),
+            torch.empty(4096, 4096, device="cuda", dtype=torch.bfloat16),
+        )
+        return lambda: torch.mm(a, b, out=out)
+
+    x, small = normal(1024, 32768), normal(1024)
+    q, k, v = (normal(4, 32, 1024, 128) for _ in range(3))
+    return {
+        "add 1 Ki": lambda: small.add_(1.0),
+        "softmax": lambda: torch.softmax(x, -1),
+        "attention": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True),
+        "matmul": matmul(4096),
+        MORE_WORK: matmul(4160),
+    }
+
+
+def with_do_bench(call: Callable[[], object]) -> list[float]:
+    """Samples in milliseconds by triton.testing.do_bench with its defaults."""
+    from triton.testing import do_bench
+
+    return [float(sample) for sample in do_bench(call, return_mode="all")]
+
+
+def with_nvbench(call: Callable[[], object]) -> list[float]:
+    """Samples in milliseconds by nvbench's cold measurement with its defaults."""
+    import cuda.bench as nvbench
+    import torch
+
+    def bench(state: Any) -> None:
+        def launch(on: Any) -> None:
+            stream = torch.cuda.ExternalStream(on.get_stream().addressof())
+            with torch.cuda.stream(stream):
+                call()
+
+        state.exec(launch)
+
+    path = Path(f"nvbench-{time.time_ns()}.json")
+    nvbench.register(bench)
+    nvbench.run_all_benchmarks(["bench", "--jsonbin", str(path), "--quiet"])
+    states = json.loads(path.read_text())["benchmarks"][0]["states"]
+    binary = next(s for s in states[0]["summaries"] if s["tag"] == "nv/json/bin:nv/cold/sample_times")
+    name = next(d["value"] for d in binary["data"] if d["name"] == "filename")
+    import numpy as np
+
+    return [float(sample) * 1e3 for sample in np.fromfile(path.parent / name, dtype=np.float32)]
+
+
+def interval(samples: list[float]) -> tuple[float, float]:
+    """95 % percentile bootstrap of the median."""
+    rng = random.Random(0xC0FFEE)
+    medians = sorted(statistics.median(rng.choices(samples, k=len(samples))) for _ in range(RESAMPLES))
+    return medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES)]
+
+
+def one_round(peer: str) -> dict[str, list[float]]:
+    """Every call once, in this process."""
+    timer = {"do_bench": with_do_bench, "nvbench": with_nvbench}[peer]
+    return {name: timer(call) for name, call in calls().items()}
+
+
+def report(peer: str, rounds: list[dict[str, list[float]]], seconds: float) -> str:
+    """One line: false alarms, detection, wrong direction, cost."""
+    intervals = [{name: interval(samples) for name, samples in taken.items()} for taken in rounds]
+    same = [(a[name], b[name]) for a, b in combinations(intervals, 2) for name in a if name != MORE_WORK]
+    apart = sum(x[0] > y[1] or y[0] > x[1] for x, y in same)
+    pairs = [(a["matmul"], b[MORE_WORK]) for a, b in product(intervals, intervals)]
+    seen = sum(more[0] > base[1] for base, more in pairs)
+    wrong = sum(more[1] < base[0] for base, more in pairs)
+    cost = seconds / len(rounds) / len(rounds[0])
+    return (
+        f"{peer:10} false alarms {apart}/{len(same)} = {apart / len(same):.1%}; "
+        f"+1.6 % seen {seen}/{len(pairs)}, wrong direction {wrong}; {cost:.2f} s a call, process start included"
+    )
+
+
+def main() -> None:
+    """Run the rounds of every peer that is installed and print a line for each."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--json", type=Path, help="write all samples here")
+    parser.add_argument("--one-round", choices=PEERS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one_round:
+        print(json.dumps(one_round(arguments.one_round)))
+        return
+    kept: dict[str, list[dict[str, list[float]]]] = {}
+    for peer in PEERS:
+        seconds = 0.0
+        for index in range(arguments.rounds):
+            time.sleep(2 if index % 2 else 0)
+            begin = time.perf_counter()
+            done = subprocess.run(
+                [sys.executable, __file__, "--one-round", peer], capture_output=True, text=True, check=False
+            )
+            seconds += time.perf_counter() - begin
+            if done.returncode:
+                print(f"{peer:10} not measured: {done.stderr.strip().splitlines()[-1]}")
+                break
+            kept.setdefault(peer, []).append(json.loads(done.stdout.splitlines()[-1]))
+        else:
+            print(report(peer, kept[peer], seconds), flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(kept))
+
+
+if __name__ == "__main__":
+    main()
