@@ -129,6 +129,21 @@ class Bar(Watcher):
     help="What to do about the clocks.",
 )
 @click.option(
+    "--clock-mhz",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="MHZ",
+    help="SM clock to lock (needed with --clocks locked) or to find locked (with --clocks verify).",
+)
+@click.option(
+    "--power-limit",
+    "power_limit_w",
+    type=click.FloatRange(min=0, min_open=True),
+    default=None,
+    metavar="WATTS",
+    help="Power limit while the clock is locked.  [default: as it is]",
+)
+@click.option(
     "--python", default=sys.executable, help="Interpreter of the code under test.  [default: this one]"
 )
 @click.option(
@@ -218,6 +233,7 @@ def _collect(options: dict[str, Any]) -> None:
 def _plan(options: dict[str, Any]) -> Plan:
     if options["quick"] and options["passes"] is not None:
         raise click.UsageError("--quick is --passes 3: give one of the two")
+    _check_clock_options(options)
     return Plan(
         repository=options["repo"],
         revision=options["revision"],
@@ -226,12 +242,31 @@ def _plan(options: dict[str, Any]) -> Plan:
         passes=PASSES_QUICK if options["quick"] else options["passes"] or PASSES,
         timer=options["timer"] or "auto",
         clocks=ClockRegime(options["clocks"]),
+        clock_mhz=options["clock_mhz"],
+        power_limit_w=options["power_limit_w"],
         python=options["python"],
         gpu=options["gpu"],
         base_ref=options["base_ref"],
         seed=options["seed"],
         traces=options["traces"],
     )
+
+
+def _check_clock_options(options: dict[str, Any]) -> None:
+    regime, mhz = ClockRegime(options["clocks"]), options["clock_mhz"]
+    if regime is ClockRegime.LOCKED and mhz is None:
+        raise click.UsageError(
+            "--clocks locked needs to know the clock: add --clock-mhz MHZ "
+            "(`nvidia-smi -q -d SUPPORTED_CLOCKS` lists those the GPU has)"
+        )
+    if mhz is not None and regime not in (ClockRegime.LOCKED, ClockRegime.VERIFY):
+        raise click.UsageError(
+            f"--clock-mhz has no meaning with --clocks {regime}: add --clocks locked or --clocks verify"
+        )
+    if options["power_limit_w"] is not None and regime is not ClockRegime.LOCKED:
+        raise click.UsageError(
+            f"--power-limit has no meaning with --clocks {regime}: add --clocks locked and --clock-mhz"
+        )
 
 
 def _remember(run: Run, options: dict[str, Any]) -> list[Verdict] | None:

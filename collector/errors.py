@@ -7,6 +7,7 @@
     │   ├── TelemetryError      NVML is not there
     │   ├── CuptiError          CUPTI is not there, or is used by somebody else
     │   └── ClocksError         the clocks are not as asked
+    │       └── ClocksNotRestoredError  nor could they be put back as they were
     ├── TimingError             a window gave no trustworthy number
     │   ├── RecordsLostError    CUPTI dropped records
     │   ├── CorruptRecordError  a record's times cannot be
@@ -48,6 +49,10 @@ class CuptiError(MachineError):
 
 class ClocksError(MachineError):
     """The clocks are not, or cannot be made, as asked."""
+
+
+class ClocksNotRestoredError(ClocksError):
+    """Clocks or a power limit that were changed could not be put back."""
 
 
 class TimingError(CollectorError):

@@ -33,12 +33,13 @@ class Job(TypedDict):
     clocks: str
     gpu: str | None
     visible_devices: str | None
+    examine: NotRequired[bool]  # read the machine's readings and end, without loading a suite
 
 
 class Request(TypedDict):
     """What the host shall do next."""
 
-    do: str  # "probe", "pass" or "stop"
+    do: str  # "probe", "pass" or "stop"; about clocks "power_limit", "lock", "unlock" or "verify"
     pass_index: NotRequired[int]
     cases: NotRequired[list[str]]  # keys, in the order to run them
     positions: NotRequired[list[int]]
@@ -47,6 +48,8 @@ class Request(TypedDict):
     drop_counter_proven: NotRequired[bool]
     preload: NotRequired[list[str]]  # modules for the host to import before it forks
     traces: NotRequired[str | None]  # folder for the raw records of this pass
+    mhz: NotRequired[int | None]  # SM clock to lock or to verify
+    power_limit_mw: NotRequired[int | None]  # to set when locking, to restore when unlocking
 
 
 def send(stream: IO[str], message: object) -> None:

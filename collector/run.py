@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from collector.checkout import checkout, suite_paths, top_folder
+from collector.clock_guard import clocks_as_asked, undo_left_lock
 from collector.errors import NothingMeasuredError
 from collector.measurement import failure_of, measurements_of, readings
 from collector.protocol import PROTOCOL_VERSION, Job
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
 
     from store.git import MeasuredHistory
 
-ENVIRONMENT_KEYS = {"driver": "gpu.driver", "cuda": "torch.cuda", "torch": "torch.version"}
+ENVIRONMENT_KEYS = {
+    "driver": "gpu.driver",
+    "cuda": "torch.cuda",
+    "torch": "torch.version",
+    "sm_mhz": "clocks.sm_mhz",  # known where the clock is locked: at another clock it is another series
+}
 PASSES, PASSES_QUICK = 8, 3
 
 
@@ -42,6 +48,8 @@ class Plan:
         suites: paths as written; none means the built-in suite.
         only: globs over benchmark names and case labels; none means all.
         timer: a timer's name, or "auto": CUPTI on a GPU, the host clock without one.
+        clock_mhz: SM clock to lock, or to find locked; only with those regimes.
+        power_limit_w: to set while the clock is locked.
         gpu: an index among the visible GPUs or a UUID; None for the first.
         traces: folder that receives the raw CUPTI records of the first pass.
     """
@@ -53,6 +61,8 @@ class Plan:
     passes: int = PASSES
     timer: str = "auto"
     clocks: ClockRegime = ClockRegime.HELD
+    clock_mhz: int | None = None
+    power_limit_w: float | None = None
     python: str
     gpu: str | None = None
     base_ref: str | None = None
@@ -86,8 +96,10 @@ def collect_run(plan: Plan, watcher: Watcher) -> Run:
     seed = secrets.randbits(32) if plan.seed is None else plan.seed
     history = measured_history(top_folder(plan.repository), plan.revision, base_ref=plan.base_ref)
     with open_session(plan, history) as session, gpu_lock(session.loaded.gpu_uuid, watcher):
+        undo_left_lock(session, watcher)
         session.probe()
-        interrupted = _run_passes(session, plan, seed, watcher)
+        with clocks_as_asked(session, plan, watcher):
+            interrupted = _run_passes(session, plan, seed, watcher)
     measurements, failures = _fold(session, plan)
     header = _header(plan, history, session, started_at=started_at, seed=seed, interrupted=interrupted)
     if not measurements:
@@ -194,7 +206,7 @@ def _header(
 
 
 def environment_key(context: Mapping[str, Any]) -> str:
-    """The part of the series key that names driver, CUDA and torch, as far as they can be read."""
+    """The part of the series key that names driver, CUDA, torch and a locked clock, where they are known."""
     pairs = {name: context.get(reading) for name, reading in ENVIRONMENT_KEYS.items()}
     return " ".join(
         f"{name}={reading.value}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import MachineError, WorkerError
-from collector.host import Host, memory_limit_bytes
+from collector.host import Host, available_bytes
 from collector.protocol import PROTOCOL_VERSION
+from collector.suite import SENTINEL_SUITE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from collector.protocol import Job
 
@@ -79,16 +81,23 @@ class Session:
         python: the interpreter of the code under test.
         job: what to measure and how.
         traces: folder that receives the raw records of the first pass, or None.
+        memory_limit_bytes: what one pass may hold; most of what is available now by default.
+
+    Raises:
+        CollectorError: the interpreter does not run, or the job cannot be done on this machine.
     """
 
-    def __init__(self, python: str, job: Job, *, traces: str | None = None) -> None:
+    def __init__(
+        self, python: str, job: Job, *, traces: str | None = None, memory_limit_bytes: int | None = None
+    ) -> None:
         self._python = python
         self._job = job
         self._traces = traces
-        self._memory_limit_bytes = memory_limit_bytes()
+        self._memory_limit_bytes = memory_limit_bytes or available_bytes()
         self._pacing: dict[str, list[float]] = {}
         self._broken: set[str] = set()
         self._drop_counter_proven = False
+        self._fruitless = False  # the last process ended before its first case
         self._preload: list[str] = []
         self.collected = Collected()
         self._host = self._new_host()
@@ -106,6 +115,25 @@ class Session:
     def _new_host(self) -> Host:
         return Host(self._python, self._job, memory_limit_bytes=self._memory_limit_bytes)
 
+    @contextlib.contextmanager
+    def clock_host(self) -> Iterator[Host]:
+        """A worker host without suites, for requests about the clocks.
+
+        It has nothing to do with the passes: whatever a benchmark does to its own host, this
+        one is there to give the clocks back.
+
+        Raises:
+            CollectorError: it could not be started.
+        """
+        job = self._job.copy()
+        job["suites"], job["timer"], job["gpu"] = [], "wall", self.loaded.gpu_uuid
+        host = Host(self._python, job, memory_limit_bytes=self._memory_limit_bytes)
+        try:
+            self._load(host)
+            yield host
+        finally:
+            host.close()
+
     def _load(self, host: Host) -> Loaded:
         message = host.answer(LOAD_LIMIT_S)
         if message["type"] == "fatal":
@@ -117,7 +145,8 @@ class Session:
                 else f"it ended with status {host.exit_code()}"
             )
             raise WorkerError(
-                f"the worker ({self._python}) could not load the suites: {reason}\n{host.log_tail()}"
+                f"the worker ({self._python}) could not load the suites: {reason}. Give --python an "
+                f"interpreter of Python 3.10 or newer, and look at what it printed:\n{host.log_tail()}"
             )
         if message["protocol"] != PROTOCOL_VERSION:
             raise WorkerError(f"the worker speaks protocol {message['protocol']}, not {PROTOCOL_VERSION}")
@@ -200,19 +229,21 @@ class Session:
         if kind == "late":
             host.kill_pass()
         status = message.get("status") if kind == "done" else _await_end(host, kind)
-        if running is None and not done:
-            raise WorkerError(f"a pass ended with status {status} before its first case\n{host.log_tail()}")
         if running is not None:
             self._fail(running, pass_index, kind, status, host)
             finished(by_key.pop(running.key)[1])
-        if forks and kind == "gone":
-            self._host.close()
-            self._host = self._new_host()
-            self._load(self._host)
+        elif not done and self._fruitless:
+            raise WorkerError(
+                f"two processes in a row ended before their first case, the last with status {status}: "
+                f"see what they printed\n{host.log_tail()}"
+            )
+        self._fruitless = running is None and not done
+        if forks and (kind == "gone" or self._fruitless):
+            self._fresh_host()
         return list(by_key.values())
 
     def _fresh_host(self) -> Host:
-        """A host of its own for a pass that cannot be forked."""
+        """A new host in the place of the one before: it died, or its passes cannot be forked."""
         self._host.close()
         self._host = self._new_host()
         self._load(self._host)
@@ -256,9 +287,11 @@ class Session:
 
 
 def _await_end(host: Host, kind: str) -> int | None:
-    """How the killed or vanished process ended."""
+    """How the killed or vanished process ended; None where it cannot be told."""
     if kind == "gone":
         return host.exit_code()
+    if not host.runs_pass:
+        return None  # it never said which process it is: its host must go as a whole
     message = host.answer(START_LIMIT_S)
     while message["type"] not in ("done", "gone", "late"):
         message = host.answer(START_LIMIT_S)  # words it had sent before it was killed
@@ -273,7 +306,19 @@ def _chosen(case: Mapping[str, Any], only: Sequence[str]) -> bool:
     )
 
 
+def _errors_and_context(message: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """What could not be loaded; sentinels need torch, and where nobody has it they are no failure."""
+    errors, context = message["errors"], dict(message["context"])
+    if "error" in context["torch.version"]:
+        missing = [error for error in errors if SENTINEL_SUITE.name in error["source"]]
+        if missing:
+            errors = [error for error in errors if error not in missing]
+            context["sentinels"] = {"error": f"not measured: {missing[0]['message']}"}
+    return errors, context
+
+
 def _loaded(message: Mapping[str, Any], only: Sequence[str]) -> Loaded:
+    errors, context = _errors_and_context(message)
     described = [case for case in message["cases"] if _chosen(case, only)]
     known = {
         case["key"]: CaseInfo(
@@ -297,6 +342,6 @@ def _loaded(message: Mapping[str, Any], only: Sequence[str]) -> Loaded:
         fork_refused=message["fork_refused"],
         cases=tuple(case for key, case in known.items() if key not in contradictory),
         known=known,
-        failures=(*message["errors"], *contradictory.values()),
-        context=message["context"],
+        failures=(*errors, *contradictory.values()),
+        context=context,
     )

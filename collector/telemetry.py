@@ -6,7 +6,7 @@ A value that cannot be read becomes a reading with the error, never a zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from collector.errors import GpuNotFoundError, TelemetryError
 
@@ -23,6 +23,9 @@ THROTTLE_COUNTERS = {
     "hw_thermal": 270,
     "hw_power_brake": 271,
 }
+
+
+_HIDES_ALL = ("", "-1")  # values of CUDA_VISIBLE_DEVICES by which a user hides every GPU
 
 
 class Telemetry(Protocol):
@@ -81,7 +84,7 @@ class VisibleGpu:
     name: str
 
 
-def _nvml() -> Any:
+def open_nvml() -> Any:
     """The NVML binding, initialised.
 
     Raises:
@@ -90,7 +93,9 @@ def _nvml() -> Any:
     try:
         import pynvml
     except ImportError as error:
-        raise TelemetryError(f"{error}: install nvidia-ml-py beside the code under test") from error
+        raise TelemetryError(
+            f"the NVML binding cannot be imported ({error}): install nvidia-ml-py beside the code under test"
+        ) from error
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
@@ -103,38 +108,57 @@ def find_gpu(wanted: str | None, visible: str | None) -> VisibleGpu | None:
 
     Args:
         wanted: an index among the visible GPUs, or a UUID; None for the first visible one.
-        visible: ``CUDA_VISIBLE_DEVICES`` as the user set it, or None.
+        visible: ``CUDA_VISIBLE_DEVICES`` as the user set it, or None. A GPU asked for by UUID
+            need not be among them.
 
     Returns:
-        The GPU, or None where the machine has no NVIDIA driver and none was asked for.
+        The GPU, or None where none was asked for and the machine has no NVIDIA driver, no GPU,
+        or hides them all on purpose (``CUDA_VISIBLE_DEVICES`` empty or -1).
 
     Raises:
         GpuNotFoundError: the GPU asked for is not there.
     """
     try:
-        nvml = _nvml()
+        nvml = open_nvml()
     except TelemetryError as error:
         if wanted is None:
             return None
         raise GpuNotFoundError(f"GPU {wanted} cannot be looked up: {error}") from error
-    listed = []
-    for index in range(nvml.nvmlDeviceGetCount()):
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        listed.append(VisibleGpu(index, nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle)))
-    if wanted is None and not listed:
+    if wanted is None and visible is not None and visible.strip() in _HIDES_ALL:
+        return None
+    listed, silent = _list_gpus(nvml)
+    if wanted is None and not listed and not silent:
         return None
     candidates = _visible_only(listed, visible)
-    if wanted is None:
-        wanted = "0"
-    if wanted.isdecimal():
-        if int(wanted) < len(candidates):
-            return candidates[int(wanted)]
+    if wanted is not None and not wanted.isdecimal():
+        matches = [gpu for gpu in listed if gpu.uuid.lower().startswith(wanted.lower())]
+    elif silent:
+        raise GpuNotFoundError(
+            f"{'; '.join(silent)}: where one GPU is lost an index may mean another one. Reset it, or give "
+            "--gpu the UUID of a healthy one"
+        )
     else:
-        for gpu in listed:
-            if gpu.uuid.lower().startswith(wanted.lower()):
-                return gpu
+        matches = candidates[int(wanted or 0) :][:1]
+    if len(matches) == 1:
+        return matches[0]
     known = ", ".join(f"{position}: {gpu.uuid}" for position, gpu in enumerate(candidates)) or "none"
-    raise GpuNotFoundError(f"there is no GPU {wanted}; visible are {known}")
+    if visible is not None:
+        known += f" (CUDA_VISIBLE_DEVICES is {visible!r})"
+    what = f"{wanted} fits {len(matches)} GPUs" if matches else f"there is no GPU {wanted or 0}"
+    raise GpuNotFoundError(f"{what}; visible are {known}: give --gpu the index or UUID of a whole GPU")
+
+
+def _list_gpus(nvml: Any) -> tuple[list[VisibleGpu], list[str]]:
+    """The GPUs that answer, and what stood in the way of the others."""
+    listed: list[VisibleGpu] = []
+    silent = []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            listed.append(VisibleGpu(index, nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle)))
+        except nvml.NVMLError as error:
+            silent.append(f"GPU {index} does not answer ({error})")
+    return listed, silent
 
 
 def _visible_only(listed: list[VisibleGpu], visible: str | None) -> list[VisibleGpu]:
@@ -154,15 +178,34 @@ def _visible_only(listed: list[VisibleGpu], visible: str | None) -> list[Visible
 
 
 class NvmlTelemetry:
-    """NVML readings of one GPU."""
+    """NVML readings of one GPU.
+
+    Raises:
+        TelemetryError: NVML is not there, or does not know the GPU.
+    """
 
     def __init__(self, uuid: str) -> None:
-        self._nvml = _nvml()
-        self._handle = self._nvml.nvmlDeviceGetHandleByUUID(uuid)
-        # Drivers before 535 know the reasons only under their old name.
-        self._reasons = getattr(self._nvml, "nvmlDeviceGetCurrentClocksEventReasons", None) or (
-            self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons
-        )
+        self._nvml = open_nvml()
+        try:
+            self._handle = self._nvml.nvmlDeviceGetHandleByUUID(uuid)
+        except self._nvml.NVMLError as error:
+            raise TelemetryError(f"NVML cannot reach GPU {uuid}: {error}") from error
+        self._reasons = self._reasons_function()
+
+    def _reasons_function(self) -> Callable[[Any], int]:
+        """The reasons under their present name, or under the one that older bindings and drivers know."""
+        nvml = self._nvml
+        new = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
+        old: Callable[[Any], int] = nvml.nvmlDeviceGetCurrentClocksThrottleReasons
+        if new is None:
+            return old
+        try:
+            new(self._handle)
+        except nvml.NVMLError_FunctionNotFound:
+            return old
+        except nvml.NVMLError:
+            pass  # each reading says so for itself
+        return cast("Callable[[Any], int]", new)
 
     def clock_and_reasons(self) -> tuple[int | None, int | None]:
         """SM clock in MHz and the reason mask, now."""

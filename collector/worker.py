@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from collector.clocks import serve_clocks
 from collector.device import CudaDevice, Device, HostDevice
 from collector.errors import CollectorError, CuptiError, MachineError
+from collector.examination import examine
 from collector.pacing import Pacer
 from collector.probe import probe_gpu, software_context
 from collector.protocol import PROTOCOL_VERSION, Job, Request, parse, send
@@ -63,7 +65,12 @@ def main() -> None:
     faulthandler.enable()  # a crash in native code leaves its Python stack in the log
     os.dup2(2, 1)  # prints of benchmarks go to the log, whatever they believe stdout to be
     try:
-        host = _load(parse(sys.stdin.readline()), results)
+        job: Any = parse(sys.stdin.readline())
+        if job.get("examine"):
+            for readings in examine(job):
+                send(results, {"type": "examined", "readings": readings})
+            return
+        host = _load(job, results)
         for line in sys.stdin:
             request = parse(line)
             if request["do"] == "stop":
@@ -154,27 +161,33 @@ def _preload(modules: list[str]) -> None:
 def _serve(host: Host, request: Any) -> None:
     """Do one request in a forked child, or here when forking is not safe."""
     _preload(request.get("preload", []))
-    work: Callable[[], None] = (
-        (lambda: _probe(host)) if request["do"] == "probe" else (lambda: _run_pass(host, request))
-    )
     if not request.get("fork", True):
-        work()
+        _work(host, request)
         send(host.results, {"type": "done", "status": 0})
         return
     host.results.flush()
     pid = os.fork()
     if pid == 0:
-        _child(host, work)
+        _child(host, request)
     _, status = os.waitpid(pid, 0)
     send(host.results, {"type": "done", "status": os.waitstatus_to_exitcode(status)})
 
 
-def _child(host: Host, work: Callable[[], None]) -> None:
+def _work(host: Host, request: Request) -> None:
+    if request["do"] == "probe":
+        _probe(host)
+    elif request["do"] == "pass":
+        _run_pass(host, request)
+    else:
+        _control_clocks(host, request)
+
+
+def _child(host: Host, request: Request) -> None:
     """Run in the forked process and leave without the interpreter's goodbyes, which are the host's."""
     status = 1
     try:
         _die_with_parent()
-        work()
+        _work(host, request)
         status = 0
     except CollectorError as error:
         send(host.results, {"type": "fatal", "kind": type(error).__name__, "message": str(error)})
@@ -195,6 +208,13 @@ def _probe(host: Host) -> None:
         readings, proven = probe_gpu(with_cupti=host.timer == "cupti")
         context |= readings
     send(host.results, {"type": "probed", "context": context, "drop_counter_proven": proven})
+
+
+def _control_clocks(host: Host, request: Request) -> None:
+    """Read, lock, unlock or verify the clocks of the GPU."""
+    if host.gpu_uuid is None:
+        raise MachineError("there is no GPU whose clocks could be read or changed")
+    send(host.results, serve_clocks(host.gpu_uuid, request))
 
 
 def _run_pass(host: Host, request: Request) -> None:
