@@ -116,7 +116,8 @@ def report(peer: str, rounds: list[dict[str, list[float]]], seconds: float) -> s
     cost = seconds / len(rounds) / len(rounds[0])
     return (
         f"{peer:10} false alarms {apart}/{len(same)} = {apart / len(same):.1%}; "
-        f"+1.6 % seen {seen}/{len(pairs)}, wrong direction {wrong}; {cost:.2f} s a call, process start included"
+        f"+1.6 % seen {seen}/{len(pairs)}, wrong direction {wrong}; "
+        f"{cost:.2f} s a call, process start included"
     )
 
 
