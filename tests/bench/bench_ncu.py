@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -100,19 +100,19 @@ def run_once_for_ncu() -> None:
 
     from collector.device import CudaDevice
 
-    device = CudaDevice()
+    device, profiler = CudaDevice(), cast("Any", torch.cuda.profiler)
     made = calls()
     for call in made.values():
         call()
     device.drain()
-    torch.cuda.profiler.start()
+    profiler.start()
     for call in made.values():
         for _ in range(REPEATS):
             device.clear_cache()  # one kernel, whose row is left out below
             device.drain()
             call()
             device.drain()
-    torch.cuda.profiler.stop()
+    profiler.stop()
 
 
 def with_ncu() -> dict[str, list[float]]:

@@ -23,7 +23,7 @@ import sys
 import time
 from itertools import combinations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def with_nvbench(call: Callable[[], object]) -> list[float]:
 
     def bench(state: Any) -> None:
         def launch(on: Any) -> None:
-            stream = torch.cuda.ExternalStream(on.get_stream().addressof())
+            stream = cast("Any", torch.cuda.ExternalStream)(on.get_stream().addressof())
             with torch.cuda.stream(stream):
                 call()
 

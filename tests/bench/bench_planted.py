@@ -3,8 +3,9 @@
     collect aa --suite tests/bench/planted_suite.py --runs 10 --store planted.duckdb
     python tests/bench/bench_planted.py planted.duckdb
 
-For each call of the planted suite, every run's measurement of the plain call is compared with every *other* run's
-measurement of the same call with more work, by the rule that flags: intervals that do not overlap.
+For each call of the planted suite, every run's measurement of the plain call is compared with every
+*other* run's measurement of the same call with more work, by the rule that flags: intervals that do not
+overlap.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import sys
 from collections import defaultdict
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from store.database import Database  # noqa: E402 - after the path is set
-from store.records import SeriesPoint  # noqa: E402
-from store.series import load_points  # noqa: E402
+from store.database import Database
+from store.series import load_points
+
+if TYPE_CHECKING:
+    from store.records import SeriesPoint
 
 
 def main() -> None:

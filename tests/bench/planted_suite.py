@@ -1,8 +1,8 @@
 """A suite of four calls, each beside itself with about one percent more work.
 
-Measured on a GPU with ``collect aa --suite tests/bench/planted_suite.py``; ``bench_planted.py`` then asks in how
-many pairs of runs the extra work is seen. Sizes are multiples of the 64-wide steps of the matmul kernels, so that
-one percent more work is one percent more steps and no new wave of thread blocks.
+Measured on a GPU with ``collect aa --suite tests/bench/planted_suite.py``; ``bench_planted.py`` then
+asks in how many pairs of runs the extra work is seen. Sizes are multiples of the 64-wide steps of the
+matmul kernels, so that one percent more work is one percent more steps and no new wave of thread blocks.
 """
 
 from __future__ import annotations
