@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CheckoutError
+from store.git import REDIRECTING_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +38,13 @@ def checkout(repository: Path, revision: str, sha: str | None) -> Iterator[Path]
         return
     with tempfile.TemporaryDirectory(prefix="kernelwatch-") as parent:
         tree = Path(parent) / sha[:12]
-        _git(repository, "worktree", "add", "--detach", "--force", str(tree), sha)
+        try:
+            _git(repository, "worktree", "add", "--detach", "--force", str(tree), sha)
+        except BaseException:
+            # An interrupt may have ended it half-way; where git does not know the tree, nothing is left.
+            with contextlib.suppress(CheckoutError):
+                _git(repository, "worktree", "remove", "--force", "--force", str(tree))
+            raise
         try:
             if (tree / ".gitmodules").exists():
                 _git(tree, "submodule", "update", "--init", "--recursive")
@@ -74,19 +82,22 @@ def suite_paths(asked: tuple[str, ...], *, root: Path, repository: Path) -> list
 
 def top_folder(path: Path) -> Path:
     """The top folder of the checkout that ``path`` lies in, or ``path`` where there is no git."""
-    command = ["git", "-C", str(path), "rev-parse", "--show-toplevel"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_LIMIT_S, check=False)
-    except OSError:
+        return Path(_git(path, "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+    except CheckoutError:
         return path.resolve()
-    return Path(done.stdout.rstrip("\n")).resolve() if done.returncode == 0 else path.resolve()
 
 
-def _git(folder: Path, *arguments: str) -> None:
+def _git(folder: Path, *arguments: str) -> str:
+    """What git printed, whatever a hook that this runs in has told it about other folders."""
     command = ["git", "-C", str(folder), *arguments]
+    environment = {name: value for name, value in os.environ.items() if name not in REDIRECTING_VARIABLES}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_LIMIT_S, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_GIT_LIMIT_S, check=False, env=environment
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CheckoutError(f"{' '.join(command)} failed: {error}") from error
     if done.returncode:
         raise CheckoutError(f"{' '.join(command)} failed: {done.stderr.strip()}")
+    return done.stdout

@@ -39,6 +39,8 @@ class Host:
 
     def __init__(self, python: str, job: Job, *, memory_limit_bytes: int) -> None:
         self._memory_limit_bytes = memory_limit_bytes
+        # A path is meant from where the user stands, not from the root that the host starts in.
+        python = os.path.abspath(python) if os.sep in python else python  # noqa: PTH100 - a venv's link stays
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the host
         read_end, write_end = os.pipe()
         environment = os.environ | {
@@ -61,7 +63,7 @@ class Host:
         except OSError as error:
             os.close(read_end)
             raise WorkerError(
-                f"cannot start {python}: {error.strerror}; give --python an interpreter"
+                f"cannot start {python} in {job['root']}: {error.strerror}; give --python an interpreter"
             ) from error
         finally:
             os.close(write_end)
@@ -107,6 +109,8 @@ class Host:
             self._running_pid = message["pid"]
             self._log_mark = self._log_size()
             self.exceeded = None
+        elif message.get("type") == "done":
+            self._running_pid = None  # the number may soon be that of somebody else's process
         return message
 
     def _check_limits(self) -> None:
@@ -123,6 +127,11 @@ class Host:
 
     def _log_size(self) -> int:
         return os.fstat(self._log.fileno()).st_size
+
+    @property
+    def runs_pass(self) -> bool:
+        """Whether a process of this host has begun a case and is not known to have ended."""
+        return self._running_pid is not None
 
     def kill_pass(self) -> None:
         """Kill the process that runs the current case."""
@@ -163,7 +172,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def memory_limit_bytes() -> int:
-    """What one worker may hold: most of what is available now.
+    """What one worker may hold: most of the memory that is available now.
 
     Raises:
         MachineError: this is no Linux.

@@ -32,8 +32,11 @@ def _as_text(loaded: Loaded) -> str:
         for case in loaded.cases
     ]
     lines.append(f"{len(loaded.cases)} cases; timer {loaded.timer}; {loaded.gpu_name or 'no GPU'}")
+    if "sentinels" in loaded.context:
+        lines.append(f"sentinels: {loaded.context['sentinels']['error']}")
     for failure in loaded.failures:
-        lines.append(f"cannot be measured: {failure['source']}: {failure['kind']}: {failure['message']}")  # noqa: PERF401 - reads better than extend
+        text = f"{failure['source']}: {failure['kind']}: {failure['message']}"
+        lines.append(f"cannot be measured: {shown.one_line(text)}")
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from store import shown
@@ -10,10 +11,11 @@ from store.records import FoldStatus, Outcome, Standing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.records import Measurement, Run, SeriesKey, Verdict
+    from store.records import Interval, Measurement, Run, SeriesKey, Verdict
 
 _COLUMNS = ("benchmark", "median", "95 % interval", "tier", "windows", "kernels", "verdict")
 _RIGHT = frozenset({"median", "windows", "kernels"})
+_USABLE_RATIO = 4.0  # of the bounds; beyond it a call might as well have become twice as fast
 
 
 def run_text(run: Run, verdicts: Sequence[Verdict] | None) -> str:
@@ -44,7 +46,8 @@ def _title(run: Run) -> str:
     seconds = (header.ended_at - header.started_at).total_seconds()
     ended = "interrupted after" if header.interrupted else "in"
     return (
-        f"{header.repository} at {commit}{dirty} on {header.gpu_name}, timer {header.timer}, "
+        f"{shown.one_line(header.repository)} at {commit}{dirty} on {shown.one_line(header.gpu_name)}, "
+        f"timer {header.timer}, "
         f"{header.clock_regime} clocks, {ended} {seconds:.0f} s"
     )
 
@@ -55,12 +58,27 @@ def _row(measurement: Measurement, verdict: str) -> tuple[str, ...]:
     return (
         shown.one_line(measurement.case.label),
         "none" if interval.center is None else shown.duration(interval.center),
-        shown.bounds(interval) + (" provisional" if interval.status is FoldStatus.PROVISIONAL else ""),
+        _bounds(interval),
         measurement.tier.value,
         str(interval.windows),
         str(sum(counts)) if counts else "",
         verdict,
     )
+
+
+def _bounds(interval: Interval) -> str:
+    """The bounds, and how far they can be used.
+
+    Three windows that differ much give bounds many powers of ten apart. Each then gets a unit of
+    its own, for ``0.001 to 5916401 us`` says nothing to anybody.
+    """
+    mark = " provisional" if interval.status is FoldStatus.PROVISIONAL else ""
+    if interval.bounds is None:
+        return shown.bounds(interval)
+    low, _, high = interval.bounds
+    if high <= _USABLE_RATIO * low:
+        return f"{shown.bounds(interval)}{mark}"
+    return f"{shown.duration(low)} to {shown.duration(high)}{mark}, too wide to use"
 
 
 def _verdict_text(verdict: Verdict | None, *, judged: bool) -> str:
@@ -74,15 +92,23 @@ def _verdict_text(verdict: Verdict | None, *, judged: bool) -> str:
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
+    widths = [max(map(_places, column)) for column in zip(_COLUMNS, *rows, strict=True)]
     lines = []
     for row in (_COLUMNS, *rows):
-        cells = [
-            cell.rjust(width) if name in _RIGHT else cell.ljust(width)
-            for name, cell, width in zip(_COLUMNS, row, widths, strict=True)
-        ]
+        cells = []
+        for name, cell, width in zip(_COLUMNS, row, widths, strict=True):
+            space = " " * (width - _places(cell))
+            cells.append(space + cell if name in _RIGHT else cell + space)
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def _places(text: str) -> int:
+    """Columns that a text takes in a terminal: Chinese takes two a character, a combining accent none."""
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )
 
 
 def _failures(run: Run) -> list[str]:
@@ -130,6 +156,7 @@ def run_json(run: Run, verdicts: Sequence[Verdict] | None) -> dict[str, Any]:
                 "message": failure.message,
                 "source": failure.source,
                 "pass": failure.pass_index,
+                "log": failure.log,
             }
             for failure in run.failures
         ],

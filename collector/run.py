@@ -17,11 +17,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from collector.checkout import checkout, suite_paths, top_folder
 from collector.clock_guard import clocks_as_asked, undo_left_lock
-from collector.errors import NothingMeasuredError
+from collector.errors import MachineError, NothingMeasuredError
 from collector.measurement import failure_of, measurements_of, readings
 from collector.protocol import PROTOCOL_VERSION, Job
-from collector.session import CaseInfo, Session
+from collector.session import SENTINEL_TAG, CaseInfo, Loaded, Session
 from collector.suite import BUILTIN_SUITE, SENTINEL_SUITE
+from store import shown
 from store.git import measured_history
 from store.records import ClockRegime, Failure, Measurement, Run, RunHeader, Timer
 
@@ -37,6 +38,7 @@ ENVIRONMENT_KEYS = {
     "sm_mhz": "clocks.sm_mhz",  # known where the clock is locked: at another clock it is another series
 }
 PASSES, PASSES_QUICK = 8, 3
+_FAILURES_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,9 @@ class Watcher:
     def window_done(self, case: CaseInfo) -> None:
         """One case of the current pass is done."""
 
+    def measured(self) -> None:
+        """All passes are over; what is left is to fold and to keep what they gave."""
+
     def note(self, text: str) -> None:
         """Something a person should know now."""
 
@@ -91,19 +96,23 @@ def collect_run(plan: Plan, watcher: Watcher) -> Run:
 
     Raises:
         CollectorError: nothing could be measured, for the reason the message gives.
+        KeyboardInterrupt: it came before the first window was finished.
     """
     started_at = datetime.now(UTC)
     seed = secrets.randbits(32) if plan.seed is None else plan.seed
     history = measured_history(top_folder(plan.repository), plan.revision, base_ref=plan.base_ref)
     with open_session(plan, history) as session, gpu_lock(session.loaded.gpu_uuid, watcher):
+        _refuse_empty(session.loaded, plan)
         undo_left_lock(session, watcher)
         session.probe()
         with clocks_as_asked(session, plan, watcher):
             interrupted = _run_passes(session, plan, seed, watcher)
     measurements, failures = _fold(session, plan)
     header = _header(plan, history, session, started_at=started_at, seed=seed, interrupted=interrupted)
+    if not measurements and interrupted:
+        raise KeyboardInterrupt  # before the first window was finished: there is nothing to keep
     if not measurements:
-        raise NothingMeasuredError(_why_nothing(failures, plan, interrupted=interrupted))
+        raise NothingMeasuredError(_why_nothing(failures))
     return Run(header=header, measurements=measurements, failures=failures, history=history.history)
 
 
@@ -142,13 +151,33 @@ def _run_passes(session: Session, plan: Plan, seed: int, watcher: Watcher) -> bo
     """Run all passes; returns whether they were interrupted."""
     if session.loaded.fork_refused is not None:
         watcher.note(f"every pass starts a fresh interpreter, because {session.loaded.fork_refused}")
+    if "sentinels" in session.loaded.context:
+        watcher.note(f"sentinels: {session.loaded.context['sentinels']['error']}")
     watcher.started(len(session.loaded.cases), plan.passes)
     try:
         for pass_index in range(plan.passes):
             session.run_pass(pass_index, seed, watcher.window_done)
+        watcher.measured()
     except KeyboardInterrupt:
         return True
     return False
+
+
+def _refuse_empty(loaded: Loaded, plan: Plan) -> None:
+    """Sentinels alone are no run: they tell about the machine, and nobody asked only for them.
+
+    Raises:
+        NothingMeasuredError: no benchmark was found, or the globs choose none.
+    """
+    if any(SENTINEL_TAG not in case.tags for case in loaded.known.values()):
+        return
+    reasons = []
+    if plan.only:
+        reasons.append(f"no benchmark matches {', '.join(plan.only)}: `collect list` shows the names")
+    if loaded.failures:
+        listed = [f"  {f['source']}: {f['kind']}: {f['message']}" for f in loaded.failures[:_FAILURES_SHOWN]]
+        reasons.append("\n".join([f"{shown.count(len(loaded.failures), 'suite failure')}:", *listed]))
+    raise NothingMeasuredError("\n".join(reasons or ["the suites hold no benchmark"]))
 
 
 def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[Failure, ...]]:
@@ -215,13 +244,11 @@ def environment_key(context: Mapping[str, Any]) -> str:
     )
 
 
-def _why_nothing(failures: tuple[Failure, ...], plan: Plan, *, interrupted: bool) -> str:
+def _why_nothing(failures: tuple[Failure, ...]) -> str:
     if failures:
-        listed = "\n".join(f"  {f.source}: {f.kind}: {f.message}" for f in failures[:20])
-        return f"no benchmark gave a number; {len(failures)} failures:\n{listed}"
-    if interrupted:
-        return "interrupted before the first window was finished: nothing was kept"
-    return f"no benchmark matches {', '.join(plan.only)}: `collect list` shows the names"
+        listed = "\n".join(f"  {f.source}: {f.kind}: {f.message}" for f in failures[:_FAILURES_SHOWN])
+        return f"no benchmark gave a number; {shown.count(len(failures), 'failure')}:\n{listed}"
+    return "no benchmark gave a number"
 
 
 @contextlib.contextmanager
@@ -239,9 +266,19 @@ def gpu_lock(gpu_uuid: str | None, watcher: Watcher) -> Iterator[None]:
 
 
 def _open_shared(path: Path) -> IO[bytes]:
-    """Open a lock file that every user of the machine may lock."""
+    """Open a lock file that every user of the machine may lock.
+
+    Raises:
+        MachineError: somebody has made it unreadable.
+    """
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     before = os.umask(0)
     try:
-        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b")
+        # Linux may refuse O_CREAT in /tmp on another user's file, and only then (protected_regular).
+        with contextlib.suppress(FileNotFoundError):
+            return os.fdopen(os.open(path, flags), "r+b")
+        return os.fdopen(os.open(path, flags | os.O_CREAT, 0o666), "r+b")
+    except OSError as error:
+        raise MachineError(f"{path} keeps two collectors apart, but cannot be opened: {error}") from error
     finally:
         os.umask(before)

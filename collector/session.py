@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import MachineError, WorkerError
-from collector.host import Host, available_bytes
+from collector.host import Host, memory_limit_bytes
 from collector.protocol import PROTOCOL_VERSION
 from collector.suite import SENTINEL_SUITE
 
@@ -81,19 +81,19 @@ class Session:
         python: the interpreter of the code under test.
         job: what to measure and how.
         traces: folder that receives the raw records of the first pass, or None.
-        memory_limit_bytes: what one pass may hold; most of what is available now by default.
+        memory_bytes: what one pass may hold; most of what is available now by default.
 
     Raises:
         CollectorError: the interpreter does not run, or the job cannot be done on this machine.
     """
 
     def __init__(
-        self, python: str, job: Job, *, traces: str | None = None, memory_limit_bytes: int | None = None
+        self, python: str, job: Job, *, traces: str | None = None, memory_bytes: int | None = None
     ) -> None:
         self._python = python
         self._job = job
         self._traces = traces
-        self._memory_limit_bytes = memory_limit_bytes or available_bytes()
+        self._memory_limit_bytes = memory_bytes or memory_limit_bytes()
         self._pacing: dict[str, list[float]] = {}
         self._broken: set[str] = set()
         self._drop_counter_proven = False
@@ -310,7 +310,8 @@ def _errors_and_context(message: Mapping[str, Any]) -> tuple[list[Any], dict[str
     """What could not be loaded; sentinels need torch, and where nobody has it they are no failure."""
     errors, context = message["errors"], dict(message["context"])
     if "error" in context["torch.version"]:
-        missing = [error for error in errors if SENTINEL_SUITE.name in error["source"]]
+        own = "/".join(SENTINEL_SUITE.parts[-3:])
+        missing = [error for error in errors if own in error["source"]]
         if missing:
             errors = [error for error in errors if error not in missing]
             context["sentinels"] = {"error": f"not measured: {missing[0]['message']}"}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HISTORY_LIMIT = 500
 _TIMEOUT_S = 120
-_REDIRECTING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE")
+REDIRECTING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE")
 _SETTINGS = {
     "LC_ALL": "C",
     "GIT_TERMINAL_PROMPT": "0",
@@ -236,7 +236,7 @@ class Repository:
         )
 
     def _start(self, *arguments: str, standard_input: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        environment = {name: value for name, value in os.environ.items() if name not in _REDIRECTING}
+        environment = {name: value for name, value in os.environ.items() if name not in REDIRECTING_VARIABLES}
         command = ["git", "-C", str(self.path), "-c", "core.fsmonitor=false", *arguments]
         try:
             return subprocess.run(
