@@ -20,6 +20,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from itertools import combinations, product
 from pathlib import Path
@@ -28,7 +29,6 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PEERS = ("do_bench", "nvbench")
 RESAMPLES = 2000
 MORE_WORK = "matmul +1.6 %"
 
@@ -61,35 +61,48 @@ def calls() -> dict[str, Callable[[], object]]:
     }
 
 
-def with_do_bench(call: Callable[[], object]) -> list[float]:
+def with_do_bench() -> dict[str, list[float]]:
     """Samples in milliseconds by triton.testing.do_bench with its defaults."""
     from triton.testing import do_bench
 
-    return [float(sample) for sample in do_bench(call, return_mode="all")]
+    return {
+        name: [float(sample) for sample in do_bench(call, return_mode="all")]
+        for name, call in calls().items()
+    }
 
 
-def with_nvbench(call: Callable[[], object]) -> list[float]:
+def with_nvbench() -> dict[str, list[float]]:
     """Samples in milliseconds by nvbench's cold measurement with its defaults."""
     import cuda.bench as nvbench
+    import numpy as np
     import torch
 
-    def bench(state: Any) -> None:
+    def benchmark(name: str, call: Callable[[], object]) -> Callable[[Any], None]:
         def launch(on: Any) -> None:
             stream = cast("Any", torch.cuda.ExternalStream)(on.get_stream().addressof())
             with torch.cuda.stream(stream):
                 call()
 
-        state.exec(launch)
+        def bench(state: Any) -> None:
+            state.exec(launch)
 
-    path = Path(f"nvbench-{time.time_ns()}.json")
-    nvbench.register(bench)
-    nvbench.run_all_benchmarks(["bench", "--jsonbin", str(path), "--quiet"])
-    states = json.loads(path.read_text())["benchmarks"][0]["states"]
-    binary = next(s for s in states[0]["summaries"] if s["tag"] == "nv/json/bin:nv/cold/sample_times")
-    name = next(d["value"] for d in binary["data"] if d["name"] == "filename")
-    import numpy as np
+        bench.__name__ = name  # nvbench names a benchmark after its function
+        return bench
 
-    return [float(sample) * 1e3 for sample in np.fromfile(path.parent / name, dtype=np.float32)]
+    made = list(calls().items())
+    for place, (_, call) in enumerate(made):
+        nvbench.register(benchmark(f"call_{place}", call))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "result.json"
+        nvbench.run_all_benchmarks(["bench", "--jsonbin", str(path), "--quiet"])
+        found = {b["name"]: b["states"][0]["summaries"] for b in json.loads(path.read_text())["benchmarks"]}
+        samples = {}
+        for place, (name, _) in enumerate(made):
+            summaries = found[f"call_{place}"]
+            binary = next(s for s in summaries if s["tag"] == "nv/json/bin:nv/cold/sample_times")
+            file = next(d["value"] for d in binary["data"] if d["name"] == "filename")
+            samples[name] = [float(s) * 1e3 for s in np.fromfile(path.parent / file, dtype=np.float32)]
+    return samples
 
 
 def interval(samples: list[float]) -> tuple[float, float]:
@@ -99,10 +112,7 @@ def interval(samples: list[float]) -> tuple[float, float]:
     return medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES)]
 
 
-def one_round(peer: str) -> dict[str, list[float]]:
-    """Every call once, in this process."""
-    timer = {"do_bench": with_do_bench, "nvbench": with_nvbench}[peer]
-    return {name: timer(call) for name, call in calls().items()}
+PEERS = {"do_bench": with_do_bench, "nvbench": with_nvbench}
 
 
 def report(peer: str, rounds: list[dict[str, list[float]]], seconds: float) -> str:
@@ -128,10 +138,10 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--json", type=Path, help="write all samples here")
-    parser.add_argument("--one-round", choices=PEERS, help=argparse.SUPPRESS)
+    parser.add_argument("--one-round", choices=list(PEERS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one_round:
-        print(json.dumps(one_round(arguments.one_round)))
+        print(json.dumps(PEERS[arguments.one_round]()))
         return
     kept: dict[str, list[dict[str, list[float]]]] = {}
     for peer in PEERS:

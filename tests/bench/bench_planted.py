@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Load, pair, count, print."""
-    if len(sys.argv) != 2:  # noqa: PLR2004 - the program and the store
+    if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     groups: dict[tuple[str, int], list[SeriesPoint]] = defaultdict(list)
     for point in load_points(Database(sys.argv[1])):
