@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = "kernelwatch-run"
-VERSION = 1
+VERSION = 2  # 2 knows paired runs and runs made for a study
 BUNDLE_SUFFIX = ".kernelwatch.gz"
 MIB = 2**20
 BUNDLE_BYTES_MAX = 32 * MIB

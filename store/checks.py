@@ -65,6 +65,10 @@ def _check_header(header: RunHeader) -> None:
     where = f"run {header.run_id}"
     if not RUN_ID_PATTERN.fullmatch(header.run_id):
         raise StoreInvalid(f"the run id is no UUID in lower case: {header.run_id!r}")
+    for name in ("paired_with", "aa_study"):
+        other = getattr(header, name)
+        if other is not None and not RUN_ID_PATTERN.fullmatch(other):
+            raise StoreInvalid(f"{where}: {name} is no UUID in lower case: {other!r}")
     for name in ("commit_sha", "merge_base"):
         sha = getattr(header, name)
         if sha is not None and not SHA_PATTERN.fullmatch(sha):

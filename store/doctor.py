@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from store.database import Database
 
-_TABLES = ("runs", "measurements", "windows", "kernels", "failures", "verdicts", "commits")
+_TABLES = ("runs", "measurements", "windows", "kernels", "failures", "verdicts", "commits", "aa_studies")
 _WAL_LARGE_BYTES = 64 * 2**20
 _DRAFT_OLD_S = 3600
 _MIB = 2**20
@@ -48,6 +48,10 @@ _BROKEN = (
     (
         "verdicts on a series that has another one for the same run",
         "select count(*) from (select 1 from verdicts group by run_id, series_id having count(*) > 1)",
+    ),
+    (
+        "results without their study",
+        "select count(*) from aa_results anti join aa_studies using (study_id)",
     ),
     (
         "windows whose lists disagree with their number of samples",

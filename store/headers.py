@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from store.records import ClockRegime, RunHeader, Timer
+from store.records import ClockRegime, PairedRole, RunHeader, Timer
 from store.rows import Row, from_instant, readings_from_json, readings_to_json
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def header_of(row: Row) -> RunHeader:
             "clock_regime": ClockRegime(row["clock_regime"]),
             "suites": tuple(row["suites"]),
             "context": readings_from_json(row["context"]),
+            "paired_role": None if row["paired_role"] is None else PairedRole(row["paired_role"]),
         }
     )
 

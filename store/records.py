@@ -105,11 +105,20 @@ class BaselineKind(StrEnum):
     NONE = "none"
 
 
+class PairedRole(StrEnum):
+    """Which side of a paired run a run is: two commits whose passes took turns in one session."""
+
+    CANDIDATE = "candidate"
+    BASELINE = "baseline"
+
+
 class Reason(StrEnum):
     """Why a verdict is what it is. The dashboard and the comment explain each one."""
 
     INTERVALS_APART = "intervals-apart"
     INTERVALS_OVERLAP = "intervals-overlap"
+    PAIRS_DIFFER = "pairs-differ"  # pass by pass, beside the paired run
+    PAIRS_AGREE = "pairs-agree"
     NO_BASELINE = "no-baseline"
     NEW_BENCHMARK = "new-benchmark"
     TOO_FEW_WINDOWS = "too-few-windows"
@@ -448,6 +457,13 @@ class RunHeader:
         passes: passes asked for.
         interrupted: the run was ended early; what it holds was measured in full.
         context: readings of machine and software, by dotted name such as ``gpu.power_limit_w``.
+        paired_with: the run of another commit whose passes took turns with those of this one.
+        paired_role: which side of that pair this run is.
+        aa_study: the study it was made for, several runs of the same code; see ``store.studies``.
+
+    Raises:
+        RecordInvalid: only one of ``paired_with`` and ``paired_role`` is given, or the run is
+            paired with itself.
     """
 
     run_id: str
@@ -471,6 +487,18 @@ class RunHeader:
     protocol_version: int
     interrupted: bool = False
     context: Mapping[str, Reading] = field(default_factory=dict)
+    paired_with: str | None = None
+    paired_role: PairedRole | None = None
+    aa_study: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.paired_with is None) != (self.paired_role is None):
+            raise RecordInvalid(
+                f"a paired run names the other run and its own role, not {self.paired_with!r} and "
+                f"{self.paired_role!r}"
+            )
+        if self.paired_with == self.run_id:
+            raise RecordInvalid(f"run {self.run_id} is paired with itself")
 
     def series_key(self, case: Case, quantity: Quantity, cache_state: CacheState) -> SeriesKey:
         """The key of a measurement of this run."""
@@ -505,6 +533,7 @@ class SeriesPoint:
 
     Attributes:
         window_medians_ms: medians of the windows that count, in pass order.
+        window_passes: the pass of each of them.
         n_samples, n_left_out: kept samples, and samples left out of the fold.
     """
 
@@ -517,6 +546,7 @@ class SeriesPoint:
     tags: tuple[str, ...]
     source: str
     window_medians_ms: tuple[float, ...]
+    window_passes: tuple[int, ...]
     n_samples: int
     n_left_out: int
     kernels: tuple[Kernel, ...] = ()

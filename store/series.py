@@ -29,12 +29,14 @@ on chosen.run_id = kernels.run_id and chosen.measurement_index = kernels.measure
 order by kernels.run_id, kernels.measurement_index, kernels.kernel_index
 """
 _POINTS = """
-select chosen.*, folded.medians_ms, coalesce(folded.n_samples, 0) as n_samples,
+select chosen.*, folded.medians_ms, folded.passes_counted, coalesce(folded.n_samples, 0) as n_samples,
     coalesce(folded.n_left_out, 0) as n_left_out
 from chosen left join (
     select windows.run_id, windows.measurement_index,
         list(median_ms order by windows.pass_index, windows.window_index)
             filter (where invalid is null and n_kept > 0) as medians_ms,
+        list(windows.pass_index order by windows.pass_index, windows.window_index)
+            filter (where invalid is null and n_kept > 0) as passes_counted,
         sum(case when invalid is null then n_kept else 0 end)::bigint as n_samples,
         sum(case when invalid is null then n - n_kept else n end)::bigint as n_left_out
     from windows join chosen
@@ -113,6 +115,7 @@ def _point(row: Row, header: RunHeader, series: SeriesKey, kernels: tuple[Kernel
         tags=tuple(row["tags"]),
         source=row["source"],
         window_medians_ms=tuple(row["medians_ms"] or ()),
+        window_passes=tuple(row["passes_counted"] or ()),
         n_samples=row["n_samples"],
         n_left_out=row["n_left_out"],
         kernels=kernels,

@@ -223,6 +223,7 @@ def a_point(commit: int | None = 10, *, number: int = 0, **changes: Any) -> Seri
         tags=measurement.tags,
         source=measurement.source,
         window_medians_ms=tuple(w.median_ms for w in counted if w.median_ms is not None),
+        window_passes=tuple(w.pass_index for w in counted),
         n_samples=sum(len(w.kept_ms) for w in counted),
         n_left_out=sum(len(w.samples_ms) - len(w.kept_ms) for w in counted),
         kernels=measurement.kernels,

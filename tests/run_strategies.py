@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from store.records import (
     Interval,
     Kernel,
     Measurement,
+    PairedRole,
     Quantity,
     Reading,
     Run,
@@ -142,13 +144,17 @@ headers = st.builds(
     protocol_version=small,
     interrupted=st.booleans(),
     context=contexts,
+    aa_study=st.none() | st.uuids().map(str),
+)
+paired_headers = st.builds(
+    replace, headers, paired_with=st.uuids().map(str), paired_role=st.sampled_from(PairedRole)
 )
 
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
     """A run in which every series occurs once and every commit has one set of parents."""
-    header = draw(headers)
+    header = draw(headers | paired_headers)
     chosen = draw(st.lists(measurements, max_size=3))
     distinct = {header.series_key(m.case, m.quantity, m.cache_state).id: m for m in chosen}
     return Run(

@@ -52,6 +52,7 @@ def a_point(
         "tags": (),
         "source": "suites/example.py:12",
         "window_medians_ms": (center,) * 8,
+        "window_passes": tuple(range(8)),
         "n_samples": 240,
         "n_left_out": 0,
         "kernels": (a_kernel(),),

@@ -9,6 +9,7 @@ import os
 import resource
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from run_strategies import runs
 
 from store.bundle import BUNDLE_SUFFIX, read_bundle, write_bundle
 from store.errors import BundleInvalid, StoreError, StoreInvalid
+from store.records import PairedRole
 from store.runs import find_runs, save_run
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def test_writing_replaces_a_file_whole_and_leaves_nothing_beside_it(file: Path) 
 def test_a_bundle_can_be_read_without_kernelwatch(document: dict[str, Any]) -> None:
     window = document["run"]["measurements"][0]["windows"][0]
 
-    assert (document["format"], document["version"]) == ("kernelwatch-run", 1)
+    assert (document["format"], document["version"]) == ("kernelwatch-run", 2)
     assert document["run"]["measurements"][0]["case"] == {
         "benchmark": "softmax",
         "parameters": {"rows": 1024},
@@ -124,6 +126,26 @@ def test_a_value_left_out_takes_its_default(file: Path, document: dict[str, Any]
     put(file, spoilt)
 
     assert read_bundle(file).header.interrupted is False
+
+
+def test_a_bundle_of_version_1_is_a_run_without_a_pair(file: Path, document: dict[str, Any]) -> None:
+    earlier = copy.deepcopy(document)
+    earlier["version"] = 1
+    for name in ("paired_with", "paired_role", "aa_study"):
+        del earlier["run"]["header"][name]
+    put(file, earlier)
+
+    header = read_bundle(file).header
+    assert header == a_run().header
+    assert (header.paired_with, header.paired_role, header.aa_study) == (None, None, None)
+
+
+def test_a_pair_travels_in_bundles(file: Path) -> None:
+    other = str(uuid.uuid4())
+    run = a_run(header={"paired_with": other, "paired_role": PairedRole.BASELINE, "aa_study": other})
+    write_bundle(run, file)
+
+    assert read_bundle(file) == run
 
 
 Path_ = tuple[str | int, ...]
@@ -176,6 +198,10 @@ COMMIT: Path_ = ("run", "history", 0)
         ((*HEADER, "merge_base"), "HEAD", "merge_base 'HEAD' is not a full commit id"),
         ((*HEADER, "run_id"), "../../etc/passwd", "the run id is no UUID in lower case: '../../etc/passwd'"),
         ((*HEADER, "run_id"), "x" * 500_000, "is no UUID"),
+        ((*HEADER, "paired_with"), str(uuid.UUID(int=1)), "names the other run and its own role"),
+        ((*HEADER, "paired_role"), "baseline", "names the other run and its own role"),
+        ((*HEADER, "paired_role"), "judge", "should be one of candidate, baseline"),
+        ((*HEADER, "aa_study"), "first", "aa_study is no UUID"),
         ((*HEADER, "gpu_name"), "x" * 1_000_001, "gpu_name is a text of 1000001 characters"),
         ((*HEADER, "gpu_name"), "\udcff", "half a surrogate pair"),
         ((*HEADER, "dirty"), 0, "dirty is a whole number, and should be true or false"),
@@ -187,7 +213,7 @@ COMMIT: Path_ = ("run", "history", 0)
         (("run", "history"), {}, "run.history is an object, and should be a list"),
         (("run",), [], "run is a list of 0, and should be an object"),
         (("format",), "tarball", "it is no run bundle"),
-        (("version",), 2, "upgrade kernelwatch"),
+        (("version",), 3, "upgrade kernelwatch"),
         (("version",), "1", 'no whole number as "version"'),
         (("version",), True, 'no whole number as "version"'),
     ],

@@ -50,6 +50,7 @@ def test_windows_that_do_not_count_are_left_out_and_counted(database: Database) 
     (point,) = load_points(database)
 
     assert point.window_medians_ms == (1.0, 2.0)
+    assert point.window_passes == (0, 1)
     assert (point.n_samples, point.n_left_out) == (4, 5)
 
 

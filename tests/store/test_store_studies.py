@@ -1,0 +1,134 @@
+"""Studies come back as they were saved, each once, the newest first."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from builders import EPOCH, GPU_UUID, a_header, a_run, a_sha
+
+from store.doctor import Level, examine
+from store.errors import StoreInvalid
+from store.records import CacheState, Case, Quantity, Tier
+from store.runs import save_run
+from store.schema import migrate
+from store.studies import AaResult, AaStudy, load_studies, save_study
+
+if TYPE_CHECKING:
+    from store.database import Database
+
+
+def a_result(benchmark: str = "softmax", **changes: Any) -> AaResult:
+    """A series that five runs agree on."""
+    fields: dict[str, Any] = {
+        "series": a_header().series_key(
+            Case.of(benchmark, {"rows": 8}), Quantity.DEVICE_BUSY, CacheState.COLD
+        ),
+        "tier": Tier.A,
+        "runs": 5,
+        "center_ms": 0.25,
+        "run_sd": 0.001,
+        "window_sd": 0.002,
+        "pairs": 10,
+        "pairs_flagged": 1,
+        "smallest_seen": 0.004,
+    }
+    return AaResult(**(fields | changes))
+
+
+def a_study(number: int = 0, **changes: Any) -> AaStudy:
+    """A study of two benchmarks, one hour after the one before."""
+    fields: dict[str, Any] = {
+        "study_id": str(uuid.UUID(int=number)),
+        "repository": "github.com/example/kernels",
+        "commit_shas": (a_sha(10),),
+        "gpu_uuids": (GPU_UUID,),
+        "run_ids": tuple(a_header(number=i).run_id for i in range(5)),
+        "left_out": ("broken",),
+        "seconds": 250.5,
+        "seconds_per_case": 1.7,
+        "tool_version": "0.1.0",
+        "analysed_at": EPOCH + timedelta(hours=number),
+        "results": (a_result("matmul", pairs_flagged=0), a_result()),
+    }
+    return AaStudy(**(fields | changes))
+
+
+def test_a_study_comes_back_as_it_was_saved(database: Database) -> None:
+    save_study(database, a_study())
+
+    assert load_studies(database) == [a_study()]
+
+
+def test_saving_a_study_again_replaces_it(database: Database) -> None:
+    save_study(database, a_study())
+    later = replace(a_study(), results=(a_result("gather"),))
+    save_study(database, later)
+
+    assert load_studies(database) == [later]
+
+
+def test_studies_are_found_by_id_and_by_gpu(database: Database) -> None:
+    ours, other = a_study(1), a_study(2, gpu_uuids=("GPU-other",))
+    save_study(database, ours)
+    save_study(database, other)
+
+    assert load_studies(database) == [other, ours]
+    assert load_studies(database, gpu_uuid=GPU_UUID) == [ours]
+    assert load_studies(database, study_id=other.study_id) == [other]
+
+
+def test_a_study_counts_false_alarms_over_all_its_series() -> None:
+    study = a_study()
+
+    assert (study.pairs_flagged, study.pairs, study.false_alarms) == (1, 20, 0.05)
+    assert a_study(results=()).false_alarms is None
+
+
+@pytest.mark.parametrize(
+    ("study", "words"),
+    [
+        (a_study(study_id="first"), "no UUID"),
+        (a_study(seconds=math.inf), "seconds is inf"),
+        (a_study(results=(a_result(run_sd=math.nan),)), r"softmax\[rows=8\]: run_sd is nan"),
+        (a_study(analysed_at=EPOCH.replace(tzinfo=None)), "no time zone"),
+    ],
+)
+def test_a_study_that_could_not_be_kept_is_refused(database: Database, study: AaStudy, words: str) -> None:
+    with pytest.raises(StoreInvalid, match=words):
+        save_study(database, study)
+    assert not database.exists()
+
+
+def test_a_store_from_before_pairs_and_studies_keeps_its_runs(database: Database) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{database.path}' as db")
+        connection.execute("use db")
+        migrate(connection, target=2)
+        connection.execute(
+            "insert into runs values ('a', 'r', null, false, null, null, 'n', now()::timestamp, "
+            "now()::timestamp, 'g', 'g', 'wall', 'free', '', 8, 1, [], '0', 1, false, '{}', [], [], "
+            "now()::timestamp)"
+        )
+    save_run(database, a_run())
+
+    with database.reading() as connection:
+        rows = connection.execute(
+            "select run_id, paired_with, paired_role, aa_study from runs order by run_id desc"
+        ).fetchall()
+    assert rows == [("a", None, None, None), (a_run().header.run_id, None, None, None)]
+    assert load_studies(database) == []
+
+
+def test_the_doctor_sees_results_whose_study_is_gone(database: Database) -> None:
+    save_study(database, a_study())
+    with database.writing() as connection:
+        connection.execute("delete from aa_studies")
+
+    wrong = [finding.message for finding in examine(database) if finding.level is Level.WRONG]
+    assert wrong == ["2 results without their study"]
