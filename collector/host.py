@@ -107,7 +107,7 @@ class Host:
             raise WorkerError(f"the worker sent no message but {line[:80]!r}: {error}") from error
         if message.get("type") == "begin":
             self._running_pid = message["pid"]
-            self._log_mark = self._log_size()
+            self._log_mark = message["log_bytes"]
             self.exceeded = None
         elif message.get("type") == "done":
             self._running_pid = None  # the number may soon be that of somebody else's process

@@ -56,6 +56,7 @@ class Host:
     gpu_uuid: str | None
     cases: dict[str, BenchmarkCase]
     results: IO[str]
+    log: int  # descriptor of the log, whatever a benchmark does to its standard output
 
 
 def main() -> None:
@@ -69,6 +70,7 @@ def main() -> None:
         if job.get("examine"):
             for readings in examine(job):
                 send(results, {"type": "examined", "readings": readings})
+            send(results, {"type": "done", "status": 0})
             return
         host = _load(job, results)
         for line in sys.stdin:
@@ -82,6 +84,7 @@ def main() -> None:
 
 def _load(job: Any, results: IO[str]) -> Host:
     """Find the GPU, import torch and the suites, and say what there is."""
+    log = os.dup(2)
     found = _in_child(lambda: find_gpu(job["gpu"], job["visible_devices"]))
     gpu_uuid, gpu_name = (None, None) if found is None else (found["uuid"], found["name"])
     timer = _choose_timer(job["timer"], gpu_uuid)
@@ -112,7 +115,7 @@ def _load(job: Any, results: IO[str]) -> Host:
             "context": software_context(),
         },
     )
-    return Host(job, timer, gpu_uuid, chosen, results)
+    return Host(job, timer, gpu_uuid, chosen, results, log)
 
 
 def _choose_timer(asked: str, gpu_uuid: str | None) -> str:
@@ -194,8 +197,9 @@ def _child(host: Host, request: Request) -> None:
     except BaseException:  # noqa: BLE001 - a bug of ours must reach the log, and the exit status
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # a benchmark may have closed it, or put None there
+                stream.flush()
         os._exit(status)
 
 
@@ -226,7 +230,8 @@ def _run_pass(host: Host, request: Request) -> None:
         telemetry: Telemetry = NoTelemetry() if host.gpu_uuid is None else NvmlTelemetry(host.gpu_uuid)
         for key, position in zip(request["cases"], request["positions"], strict=True):
             case = host.cases[key]
-            send(host.results, {"type": "begin", "case": key, "pid": os.getpid()})
+            written = os.fstat(host.log).st_size  # what comes from here on is this case's
+            send(host.results, {"type": "begin", "case": key, "pid": os.getpid(), "log_bytes": written})
             pause_ms, too_short_ms = request["pacing"].get(key, (0.0, 0.0))
             pacer = Pacer(host.job["clocks"] == "held", pause_ms, too_short_ms)
             timer = _timer_for(case, host.timer, session, device)
