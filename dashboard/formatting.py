@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
+
+from store import shown
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from store.records import Interval
 
-_UNITS = (("s", 1e3), ("ms", 1.0), ("us", 1e-3), ("ns", 1e-6))
-_SIGNIFICANT_DIGITS = 4
-_SHORT_SHA_LENGTH = 9
 _GPU_DIGITS = 4
 NOTHING = "n/a"
-
-
-def unit_for(milliseconds: float) -> tuple[str, float]:
-    """The largest unit in which a duration is at least 1, with its length in milliseconds."""
-    for name, length_ms in _UNITS:
-        # Rounding comes first, so that 0.99999 ms reads 1.000 ms and not 1000 us.
-        if float(f"{milliseconds / length_ms:.{_SIGNIFICANT_DIGITS}g}") >= 1:
-            return name, length_ms
-    return _UNITS[-1]
 
 
 def format_duration(milliseconds: float | None) -> str:
     """A duration with four significant digits, such as ``251.3 us``."""
     if milliseconds is None:
         return NOTHING
-    unit, length_ms = unit_for(milliseconds)
-    return f"{_four_digits(milliseconds / length_ms)} {unit}"
+    return shown.duration(milliseconds)
 
 
 def format_interval(interval: Interval | None) -> str:
@@ -40,8 +28,8 @@ def format_interval(interval: Interval | None) -> str:
     if bounds is None:
         return NOTHING
     low, center, high = bounds
-    unit, length_ms = unit_for(center)
-    return f"{_four_digits(low / length_ms)} … {_four_digits(high / length_ms)} {unit}"
+    length_ms, unit = shown.unit_of(center)
+    return f"{shown.digits_of(low / length_ms)} … {shown.digits_of(high / length_ms)} {unit}"
 
 
 def format_effect(effect: float | None) -> str:
@@ -68,11 +56,6 @@ def format_moment(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or 'UTC'}"
 
 
-def short_sha(sha: str | None) -> str:
-    """The first digits of a commit id; a run outside a repository says so."""
-    return sha[:_SHORT_SHA_LENGTH] if sha else "no commit"
-
-
 def gpu_label(name: str, uuid: str) -> str:
     """A GPU by name and the last digits of its UUID, since one machine holds several of a kind."""
     return name if uuid.startswith("cpu:") else f"{name} · {uuid[-_GPU_DIGITS:]}"
@@ -81,11 +64,3 @@ def gpu_label(name: str, uuid: str) -> str:
 def count_of(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun, such as ``1 run`` or ``3 runs``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def _four_digits(value: float) -> str:
-    """Fixed notation with four significant digits, whatever the size."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    magnitude = math.floor(math.log10(abs(float(f"{value:.{_SIGNIFICANT_DIGITS}g}"))))
-    return f"{value:.{max(0, _SIGNIFICANT_DIGITS - 1 - magnitude)}f}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dashboard.formatting import short_sha
+from store import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -60,7 +60,7 @@ def lay_out(headers: Iterable[RunHeader], positions: Mapping[str, int], *, newes
     kept = [*known, *unknown][-newest:]
     return Timeline(
         places=tuple(kept),
-        labels=tuple(short_sha(shas[place]) for place in kept),
+        labels=tuple(shown.short(shas[place]) for place in kept),
         n_older=len(shas) - len(kept),
         n_without_order=len(set(kept) & set(unknown)),
     )

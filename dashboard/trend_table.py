@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dashboard.formatting import NOTHING, format_duration, format_interval, format_moment, short_sha
+from dashboard.formatting import NOTHING, format_duration, format_interval, format_moment
 from dashboard.tables import Markup, effect_cell, link, plain, tier_badge, two_lines, verdict_badge
 from dashboard.url_state import page_address
+from store import shown
 
 if TYPE_CHECKING:
     from dashboard.trend import TrendRow
@@ -22,7 +23,7 @@ def trend_cells(row: TrendRow) -> list[Markup]:
     elif not row.on_line:
         marks.insert(0, "off the main line")
     return [
-        two_lines(link(short_sha(header.commit_sha), address), " · ".join(marks)),
+        two_lines(link(shown.short(header.commit_sha), address), " · ".join(marks)),
         plain(format_moment(commit.authored_at) if commit else NOTHING),
         plain(format_duration(point.interval.center)),
         plain(format_interval(point.interval)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from typing import TYPE_CHECKING
@@ -17,8 +18,8 @@ SHORT_SHA = 9
 
 def duration(milliseconds: float) -> str:
     """Four significant digits in the unit that suits: ``250.3 us``."""
-    scale, unit = _unit(milliseconds)
-    return f"{_digits(milliseconds / scale)} {unit}"
+    scale, unit = unit_of(milliseconds)
+    return f"{digits_of(milliseconds / scale)} {unit}"
 
 
 def interval(value: Interval) -> str:
@@ -27,8 +28,8 @@ def interval(value: Interval) -> str:
         return "no number"
     if value.bounds is None:
         return f"{duration(value.center)} (no interval)"
-    scale, unit = _unit(value.center)
-    low, center, high = (_digits(bound / scale) for bound in value.bounds)
+    scale, unit = unit_of(value.center)
+    low, center, high = (digits_of(bound / scale) for bound in value.bounds)
     return f"{center} {unit} ({low} to {high})"
 
 
@@ -37,14 +38,15 @@ def bounds(value: Interval) -> str:
     if value.bounds is None:
         return "no interval"
     low, center, high = value.bounds
-    scale, unit = _unit(center)
-    return f"{_digits(low / scale)} to {_digits(high / scale)} {unit}"
+    scale, unit = unit_of(center)
+    return f"{digits_of(low / scale)} to {digits_of(high / scale)} {unit}"
 
 
 def change(relative: float) -> str:
     """A relative change with its sign: ``+3.02 %``."""
     digits = 1 if abs(relative) >= _TEN_PERCENT else 2
-    return f"{100 * relative:+.{digits}f} %"
+    percent = round(100 * relative, digits) + 0.0  # -0.001 % reads +0.00 %, not -0.00 %
+    return f"{percent:+.{digits}f} %"
 
 
 def size(relative: float) -> str:
@@ -99,11 +101,15 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def _unit(milliseconds: float) -> tuple[float, str]:
+def unit_of(milliseconds: float) -> tuple[float, str]:
+    """The largest unit in which a duration reads at least 1: its length in milliseconds, and its name."""
     size = abs(milliseconds) * (1 + 0.5 * 10**-_SIGNIFICANT)  # 999.96 us reads 1.000 ms
     return next(((scale, unit) for scale, unit in _UNITS if size >= scale), _UNITS[-1])
 
 
-def _digits(value: float) -> str:
-    magnitude = len(str(int(abs(float(f"{value:.{_SIGNIFICANT}g}")))))
-    return f"{value:.{max(_SIGNIFICANT - magnitude, 0)}f}"
+def digits_of(value: float) -> str:
+    """Fixed notation with four significant digits, whatever the size."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    magnitude = math.floor(math.log10(abs(float(f"{value:.{_SIGNIFICANT}g}"))))
+    return f"{value:.{max(_SIGNIFICANT - 1 - magnitude, 0)}f}"

@@ -17,8 +17,6 @@ from dashboard.formatting import (
     format_interval,
     format_moment,
     gpu_label,
-    short_sha,
-    unit_for,
 )
 from dashboard.palette import (
     CANDIDATE_COLOR,
@@ -29,6 +27,7 @@ from dashboard.palette import (
     TIER_COLORS,
     TIER_SHAPES,
 )
+from store import shown
 from store.records import Quantity, Standing
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def value_axis(
     if reference_ms is not None:
         return ValueAxis("change since the oldest (%)", reference_ms, relative=True)
     centers = [row.point.interval.center for row in rows if row.point.interval.center]
-    unit, length_ms = unit_for(statistics.median(centers)) if centers else ("ms", 1.0)
+    length_ms, unit = shown.unit_of(statistics.median(centers)) if centers else (1.0, "ms")
     words = _QUANTITY_WORDS[rows[0].point.series.quantity] if rows else "time"
     return ValueAxis(f"{words} ({unit})", length_ms, logarithmic=logarithmic)
 
@@ -168,7 +167,7 @@ def _values(row: TrendRow, axis: ValueAxis) -> Mapping[str, Any]:
         "mark_text": f"{STANDING_WORDS[standing]} {format_effect(effect)}" if row.begins_mark else "",
         "sha": header.commit_sha or "",
         "run": header.run_id,
-        "commit": short_sha(header.commit_sha) + (" + uncommitted changes" if header.dirty else ""),
+        "commit": shown.short(header.commit_sha) + (" + uncommitted changes" if header.dirty else ""),
         "subject": row.commit.subject if row.commit else NOTHING,
         "authored": format_moment(row.commit.authored_at) if row.commit else NOTHING,
         "median": format_duration(point.interval.center),

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from dashboard.formatting import format_duration, unit_for
+from dashboard.formatting import format_duration
 from dashboard.palette import CANDIDATE_COLOR, DOUBT_COLOR
+from store import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ def samples_step(measurement: Measurement) -> int:
 def windows_chart(measurement: Measurement) -> alt.LayerChart | alt.FacetChart:
     """Draw the samples in the order they were taken, with median of each window and the interval."""
     medians = [window.median_ms for window in measurement.windows if window.median_ms is not None]
-    unit, length_ms = unit_for(measurement.interval.center or (medians[0] if medians else 1.0))
+    length_ms, unit = shown.unit_of(measurement.interval.center or (medians[0] if medians else 1.0))
     step = samples_step(measurement)
     samples = [datum for window in measurement.windows for datum in _sample_values(window, length_ms, step)]
     x = alt.X(

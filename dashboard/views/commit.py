@@ -16,7 +16,6 @@ from dashboard.formatting import (
     format_interval,
     format_moment,
     gpu_label,
-    short_sha,
 )
 from dashboard.latest import worst_first
 from dashboard.reproduce import reproduce_command
@@ -33,6 +32,7 @@ from dashboard.tables import (
     verdict_badge,
 )
 from dashboard.url_state import page_address
+from store import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ def _offer_commits(headers: Sequence[RunHeader]) -> None:
         commit = queries.commits(header.repository).get(header.commit_sha or "")
         st.page_link(
             "views/commit.py",
-            label=f"{short_sha(header.commit_sha)} {commit.subject if commit else header.repository}",
+            label=f"{shown.short(header.commit_sha)} {commit.subject if commit else header.repository}",
             query_params=_address_of(header),
         )
 
@@ -144,7 +144,7 @@ def _show_head(header: RunHeader, commits: Mapping[str, Commit]) -> None:
         f"{header.clock_regime} clocks, {count_of(header.passes, 'pass', 'passes')}"
     )
     if header.merge_base and header.merge_base != header.commit_sha:
-        facts.append(f"left {_literal(header.base_ref or 'its base')} at `{short_sha(header.merge_base)}`")
+        facts.append(f"left {_literal(header.base_ref or 'its base')} at `{shown.short(header.merge_base)}`")
     st.markdown("  \n".join(facts))
     if header.interrupted:
         st.warning("This run was ended early. What it holds was measured in full; the rest is missing.")

@@ -13,7 +13,6 @@ from dashboard.formatting import (
     format_interval,
     format_moment,
     gpu_label,
-    short_sha,
 )
 from dashboard.latest import (
     OUTCOMES,
@@ -39,6 +38,7 @@ from dashboard.tables import (
 )
 from dashboard.timeline import main_line
 from dashboard.url_state import page_address
+from store import shown
 from store.records import Tier
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _commit_link(header: RunHeader, commits: Mapping[str, Commit], *, on_line: b
         marks.insert(0, "off the main line")
     return two_lines(
         link(
-            short_sha(header.commit_sha),
+            shown.short(header.commit_sha),
             page_address("commit", {"sha": header.commit_sha or "", "run": header.run_id}),
             more="Show this commit",
         ),

@@ -10,13 +10,14 @@ import streamlit as st
 from dashboard import queries, states, url_state
 from dashboard.charts import trend as trend_charts
 from dashboard.errors import UnknownSeries
-from dashboard.formatting import count_of, gpu_label, short_sha
+from dashboard.formatting import count_of, gpu_label
 from dashboard.latest import lately, latest_rows
 from dashboard.series_names import series_names
 from dashboard.tables import Column, table
 from dashboard.timeline import Timeline, lay_out, main_line
 from dashboard.trend import TrendRow, places_max, reference_of, trend_rows
 from dashboard.trend_table import trend_cells
+from store import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -199,7 +200,7 @@ def _lead_to_commit(event: object, commits: Mapping[str, Commit]) -> None:
     commit = commits.get(sha or "")
     st.page_link(
         "views/commit.py",
-        label=f"Open {short_sha(sha)}" + (f": {commit.subject}" if commit else ""),
+        label=f"Open {shown.short(sha)}" + (f": {commit.subject}" if commit else ""),
         query_params={name: value for name, value in (("sha", sha), ("run", run_id)) if value},
     )
 

@@ -11,8 +11,8 @@ from dashboard.formatting import (
     format_effect_interval,
     format_interval,
     gpu_label,
-    short_sha,
 )
+from store import shown
 from store.records import FoldStatus, Interval
 
 
@@ -68,6 +68,6 @@ def test_gpus_of_one_kind_differ_by_the_end_of_their_uuid() -> None:
 
 
 def test_names_and_counts_read_as_words() -> None:
-    assert short_sha("0123456789abcdef") == "012345678"
-    assert short_sha(None) == "no commit"
+    assert shown.short("0123456789abcdef") == "012345678"
+    assert shown.short(None) == "no commit"
     assert [count_of(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
