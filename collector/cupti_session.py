@@ -23,6 +23,7 @@ BUFFER_BYTES = 256 * 1024
 # of 1 to 64 bytes crashes CUPTI 13.0 (seen on an H200, driver 580, cupti-python 13.0.1).
 NO_BUFFER_BYTES = 0
 _FLUSH_FORCED = 1
+_MULTIPLE_SUBSCRIBERS = 39  # CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 _KINDS = (
     "CONCURRENT_KERNEL",
     "MEMCPY",
@@ -122,6 +123,26 @@ class CuptiSession:
             return self._read_dropped() > 0
         finally:
             self.buffer_bytes = BUFFER_BYTES
+
+    def refuse_other_subscriber(self) -> None:
+        """Look whether another profiler holds CUPTI's callbacks.
+
+        One that does may take our records, or add time of its own, at any moment. Whatever
+        else the question is answered with says nothing about others.
+
+        Raises:
+            CuptiError: one does.
+        """
+        try:
+            mine = self._cupti.subscribe(lambda *_: None, None)
+        except (RuntimeError, self._cupti.cuptiError) as error:
+            if getattr(error, "status", None) == _MULTIPLE_SUBSCRIBERS:
+                raise CuptiError(
+                    f"another profiler is at work in this process: {error}. Do not start collect under "
+                    "nsys, ncu or cuda-gdb, and do not use torch.profiler in a suite"
+                ) from error
+            return
+        self._cupti.unsubscribe(mine)
 
     def trust_drop_counter(self, *, proven: bool) -> None:
         """Whether ``take`` reports losses as a number or as unknown."""

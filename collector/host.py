@@ -61,6 +61,7 @@ class Host:
                 text=True,
             )
         except OSError as error:
+            self._log.close()
             os.close(read_end)
             raise WorkerError(
                 f"cannot start {python} in {job['root']}: {error.strerror}; give --python an interpreter"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.attribution import attribute
@@ -77,10 +78,18 @@ def probe_gpu(*, with_cupti: bool) -> tuple[dict[str, JsonReading], bool]:
 
             proven = session.prove_drop_counter(launch)
             readings["cupti.drop_counter_proven"] = {"value": proven}
+            readings["cupti.library"] = reading_of(_loaded_library)
+            session.refuse_other_subscriber()
     finally:
         if session is not None:
             session.stop()
     return readings, proven
+
+
+def _loaded_library() -> str | None:
+    """The file that CUPTI was loaded from; several on one machine are a common cause of trouble."""
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    return next((line.split(maxsplit=5)[-1] for line in lines if "libcupti.so" in line), None)
 
 
 def _canary(session: Any, device: Any, call: Any) -> None:
