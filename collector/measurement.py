@@ -32,18 +32,32 @@ COPY_SHARE_MAX = 0.01  # copies of more than this share of the busy time are poi
 
 
 def measurements_of(
-    case: CaseInfo, messages: Sequence[Mapping[str, Any]], *, timer: Timer, regime: ClockRegime
+    case: CaseInfo,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    timer: Timer,
+    regime: ClockRegime,
+    proven_mhz: int | None = None,
 ) -> list[Measurement]:
     """Fold the windows of one case.
 
     There is one measurement for each state of the cache the windows found: a case whose
     calls had to be repeated in some windows and not in others is two series, not a mixture.
+
+    Args:
+        case: what was measured.
+        messages: its windows, as the worker sent them.
+        timer: how they were timed.
+        regime: what was done about the clocks.
+        proven_mhz: the SM clock that was locked or verified; samples taken at another are left out.
     """
     groups: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
     for message in messages:
         groups.setdefault((message["quantity"], message["cold"]), []).append(message)
     return [
-        _measurement(case, group, Quantity(quantity), cold=cold, timer=timer, regime=regime)
+        _measurement(
+            case, group, Quantity(quantity), cold=cold, timer=timer, regime=regime, proven_mhz=proven_mhz
+        )
         for (quantity, cold), group in groups.items()
     ]
 
@@ -56,15 +70,17 @@ def _measurement(
     cold: bool,
     timer: Timer,
     regime: ClockRegime,
+    proven_mhz: int | None,
 ) -> Measurement:
     band = NO_BAND
     if regime in HOLDING:
-        band = clock_band(
+        pairs = (
             pair
             for message in messages
             if message["invalid"] is None
             for pair in zip(message["sm_clock_mhz"], message["throttle_reasons"], strict=True)
         )
+        band = clock_band(pairs, proven_mhz=proven_mhz)
     windows = tuple(_window(message, band) for message in messages)
     counted = [window for window in windows if window.counts]
     resolution_ms = max(message["resolution_ms"] for message in messages)

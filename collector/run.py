@@ -187,7 +187,11 @@ def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[
         for case in loaded.cases
         if case.key in collected.windows
         for measurement in measurements_of(
-            case, collected.windows[case.key], timer=Timer(loaded.timer), regime=_regime(session, plan)
+            case,
+            collected.windows[case.key],
+            timer=Timer(loaded.timer),
+            regime=_regime(session, plan),
+            proven_mhz=collected.context.get("clocks.sm_mhz", {}).get("value"),
         )
     ]
     return tuple(measurements), tuple(failure_of(message, loaded.known) for message in collected.failures)

@@ -67,20 +67,25 @@ class ClockBand:
 NO_BAND = ClockBand(reference_mhz=None, refuses_limited=False)
 
 
-def clock_band(samples: Iterable[tuple[int | None, int | None]]) -> ClockBand:
+def clock_band(
+    samples: Iterable[tuple[int | None, int | None]], *, proven_mhz: int | None = None
+) -> ClockBand:
     """The clock that most samples were taken at; of clocks equally common the highest.
 
     Samples that nothing limited decide, where there are any.
 
     Args:
         samples: (clock in MHz, reason mask) of every sample of every window.
+        proven_mhz: the clock that was locked or verified before the first window. Then it is
+            the reference, however many samples were taken at another one.
     """
     known = [(clock, reasons or 0) for clock, reasons in samples if clock is not None]
     unlimited = [clock for clock, reasons in known if not reasons & ~REASONS_BENIGN]
     counts = Counter(unlimited or [clock for clock, _ in known])
     if not counts:
         return NO_BAND
-    return ClockBand(max(counts, key=lambda clock: (counts[clock], clock)), refuses_limited=bool(unlimited))
+    common = max(counts, key=lambda clock: (counts[clock], clock))
+    return ClockBand(proven_mhz or common, refuses_limited=bool(unlimited))
 
 
 def grade(windows: Sequence[Window], *, timer: Timer, regime: ClockRegime) -> Graded:
@@ -124,7 +129,9 @@ def _reasons_for_c(counted: Sequence[Window], timer: Timer) -> list[str]:
         found.append(f"hardware throttling was reported in pass {_listed(throttled)}")
     clocks = _kept_clocks(counted)
     if not clocks:
-        found.append("no telemetry: the SM clock could not be read")
+        found.append(
+            "no telemetry: the SM clock could not be read" if counted else "no sample was left to count"
+        )
     elif _variation(clocks) > CLOCK_CV_MAX:
         found.append(f"the SM clock varied by {_variation(clocks):.1%} (limit {CLOCK_CV_MAX:.0%})")
     if len(counted) < WINDOWS_MIN_PROVISIONAL:
