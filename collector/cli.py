@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
+from collector.doctor import doctor
 from collector.errors import CollectorError
+from collector.keeping import Kept, keep
 from collector.listing import list_cases
 from collector.report import run_json, run_text
 from collector.run import PASSES, PASSES_QUICK, Plan, Watcher, collect_run
-from store.bundle import write_bundle
-from store.database import DEFAULT_URL, Database
+from collector.session import SENTINEL_TAG
+from store.database import DEFAULT_URL
 from store.errors import StoreError
-from store.records import ClockRegime, Run, Standing, Timer, Verdict
-from store.runs import save_run
-from store.verdicts import load_verdicts
+from store.records import ClockRegime, Standing, Timer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from click._termui_impl import ProgressBar
 
     from collector.session import CaseInfo
+    from store.records import Run
 
 EXIT_REGRESSION = 1
 EXIT_NOTHING = 3
 EXIT_INTERRUPTED = 130
-_JUDGE_LIMIT_S = 300
 
 
 class NothingMeasured(click.ClickException):
@@ -40,10 +42,31 @@ class NothingMeasured(click.ClickException):
     exit_code = EXIT_NOTHING
 
 
+class Interrupts:
+    """Ctrl-C and a request to terminate: the first ends the measuring, and none the keeping."""
+
+    def __init__(self) -> None:
+        self._measuring = True
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._receive)
+
+    def end_of_measuring(self) -> None:
+        """From here on an interrupt would only lose what was measured."""
+        self._measuring = False
+
+    def _receive(self, number: int, frame: object) -> None:
+        del number, frame
+        if self._measuring:
+            self._measuring = False
+            raise KeyboardInterrupt
+        click.echo("keeping what was measured; this takes a moment", err=True)
+
+
 class Bar(Watcher):
     """Draws the progress of a run on standard error, with the time left."""
 
-    def __init__(self) -> None:
+    def __init__(self, interrupts: Interrupts) -> None:
+        self._interrupts = interrupts
         self._stack = ExitStack()
         self._bar: ProgressBar[int] | None = None
 
@@ -61,6 +84,10 @@ class Bar(Watcher):
         if self._bar is not None:
             self._bar.update(1)
 
+    def measured(self) -> None:
+        """What was measured is to be kept, whoever interrupts now."""
+        self._interrupts.end_of_measuring()
+
     def note(self, text: str) -> None:
         """Say it at once."""
         click.echo(text, err=True)
@@ -70,32 +97,66 @@ class Bar(Watcher):
         self._stack.close()
 
 
+_CHOOSING = (  # options of every command that looks at a suite
+    click.option(
+        "--commit",
+        "revision",
+        default="HEAD",
+        show_default=True,
+        help="Revision to measure. HEAD is this checkout, changes included.",
+    ),
+    click.option(
+        "--repo",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        default=Path(),
+        help="Checkout of the code to measure.  [default: .]",
+    ),
+    click.option(
+        "--suite",
+        "suites",
+        multiple=True,
+        help="Suite file, or folder of them; may be repeated.  [default: the built-in suite]",
+    ),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="GLOB",
+        help="Measure benchmarks whose name or label matches; may be repeated.",
+    ),
+    click.option(
+        "--timer",
+        type=click.Choice([t.value for t in Timer]),
+        default=None,
+        help="[default: cupti on a GPU, wall without one]",
+    ),
+    click.option(
+        "--python", default=sys.executable, help="Interpreter of the code under test.  [default: this one]"
+    ),
+    click.option(
+        "--gpu",
+        default=None,
+        metavar="INDEX-OR-UUID",
+        help="GPU to measure on.  [default: the first visible]",
+    ),
+    click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="What stdout holds: a table, or JSON for programs.",
+    ),
+)
+
+
+def _choosing(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_CHOOSING):
+        command = option(command)
+    return command
+
+
 @click.group(invoke_without_command=True, context_settings={"auto_envvar_prefix": "KERNELWATCH_COLLECT"})
-@click.option(
-    "--commit",
-    "revision",
-    default="HEAD",
-    show_default=True,
-    help="Revision to measure. HEAD is this checkout, changes included.",
-)
-@click.option(
-    "--repo",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=Path(),
-    help="Checkout of the code to measure.  [default: .]",
-)
-@click.option(
-    "--suite",
-    "suites",
-    multiple=True,
-    help="Suite file, or folder of them; may be repeated.  [default: the built-in suite]",
-)
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="GLOB",
-    help="Measure benchmarks whose name or label matches; may be repeated.",
-)
+@_choosing
 @click.option(
     "--store",
     "url",
@@ -115,12 +176,6 @@ class Bar(Watcher):
     help=f"Fresh processes, one window a benchmark in each.  [default: {PASSES}]",
 )
 @click.option("--quick", is_flag=True, help=f"{PASSES_QUICK} passes: provisional intervals.")
-@click.option(
-    "--timer",
-    type=click.Choice([t.value for t in Timer]),
-    default=None,
-    help="[default: cupti on a GPU, wall without one]",
-)
 @click.option(
     "--clocks",
     type=click.Choice([c.value for c in ClockRegime]),
@@ -144,12 +199,6 @@ class Bar(Watcher):
     help="Power limit while the clock is locked.  [default: as it is]",
 )
 @click.option(
-    "--python", default=sys.executable, help="Interpreter of the code under test.  [default: this one]"
-)
-@click.option(
-    "--gpu", default=None, metavar="INDEX-OR-UUID", help="GPU to measure on.  [default: the first visible]"
-)
-@click.option(
     "--base",
     "base_ref",
     default=None,
@@ -165,14 +214,6 @@ class Bar(Watcher):
     default=None,
     metavar="DIR",
     help="Keep the raw CUPTI records of the first pass.",
-)
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="What stdout holds: a table, or JSON for programs.",
 )
 @click.option(
     "--fail-on",
@@ -193,9 +234,19 @@ def collect(context: click.Context, /, **options: Any) -> None:
 
 
 @collect.command("list")
-@click.pass_obj
-def list_command(options: dict[str, Any]) -> None:
-    """Show the benchmark cases that would be measured, and what cannot be."""
+@_choosing
+@click.pass_context
+def list_command(context: click.Context, /, **own: Any) -> None:
+    """Show the benchmark cases that would be measured, and what cannot be.
+
+    Exit codes: 0 fine, 2 usage, 3 something could not be loaded.
+    """
+    given = {
+        name: value
+        for name, value in own.items()
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+    options = context.obj | given  # an option may stand before `list` or after it
     try:
         text, failed = list_cases(_plan(options), as_json=options["output_format"] == "json")
     except (CollectorError, StoreError) as error:
@@ -205,27 +256,52 @@ def list_command(options: dict[str, Any]) -> None:
         sys.exit(EXIT_NOTHING)
 
 
+collect.add_command(doctor)
+
+
 def _collect(options: dict[str, Any]) -> None:
-    signal.signal(signal.SIGTERM, _as_interrupt)
-    bar = Bar()
+    plan = _plan(options)
+    if options["fail_on"] is not None and options["output"] is not None and options["url"] is None:
+        raise click.UsageError(
+            "--fail-on needs a store to judge by: add --store, or judge where it is imported"
+        )
+    bar = Bar(Interrupts())
     try:
-        run = collect_run(_plan(options), bar)
+        run = collect_run(plan, bar)
     except (CollectorError, StoreError) as error:
-        bar.close()
         _give_up(error)
-    bar.close()
-    verdicts = _remember(run, options)
+    except KeyboardInterrupt:
+        click.echo("interrupted before the first window was finished: nothing was kept", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    finally:
+        bar.close()
+    try:
+        kept = keep(run, output=options["output"], url=options["url"], say=bar.note)
+    except StoreError as error:
+        kept = Kept(problem=f"{error}\nThe run could be kept nowhere: what is printed is all there is of it.")
     if options["output_format"] == "json":
-        click.echo(json.dumps(run_json(run, verdicts), indent=2, allow_nan=False))
+        click.echo(json.dumps(run_json(run, kept.verdicts), indent=2, allow_nan=False))
     else:
-        click.echo(run_text(run, verdicts))
+        click.echo(run_text(run, kept.verdicts))
+    if kept.problem is not None:
+        click.echo(f"Error: {kept.problem}", err=True)
+    _exit_by(run, kept, options)
+
+
+def _exit_by(run: Run, kept: Kept, options: dict[str, Any]) -> None:
+    """Leave with the exit code that tells what happened."""
     if run.header.interrupted:
         click.echo(
             "interrupted: the windows measured so far are kept, and the run is marked as interrupted",
             err=True,
         )
         sys.exit(EXIT_INTERRUPTED)
-    confirmed = any(v.standing is Standing.CONFIRMED and (v.effect or 0) > 0 for v in verdicts or ())
+    if kept.problem is not None:
+        sys.exit(EXIT_NOTHING)
+    if all(SENTINEL_TAG in measurement.tags for measurement in run.measurements):
+        click.echo("Error: no benchmark of the suite gave a number", err=True)
+        sys.exit(EXIT_NOTHING)
+    confirmed = any(v.standing is Standing.CONFIRMED and (v.effect or 0) > 0 for v in kept.verdicts or ())
     if options["fail_on"] == "regression" and confirmed:
         sys.exit(EXIT_REGRESSION)
 
@@ -267,41 +343,6 @@ def _check_clock_options(options: dict[str, Any]) -> None:
         raise click.UsageError(
             f"--power-limit has no meaning with --clocks {regime}: add --clocks locked and --clock-mhz"
         )
-
-
-def _remember(run: Run, options: dict[str, Any]) -> list[Verdict] | None:
-    """Write the bundle and the store as asked; returns the verdicts, or None without a store."""
-    output, url = options["output"], options["url"]
-    if output is not None:
-        write_bundle(run, output)
-        click.echo(f"wrote {output}", err=True)
-        if url is None:
-            return None
-    database = Database(url or DEFAULT_URL)
-    try:
-        save_run(database, run)
-    except StoreError as error:
-        rescue = Path(f"kernelwatch-{run.header.run_id}.kwrun")
-        write_bundle(run, rescue)
-        raise click.ClickException(
-            f"{error}\nThe run is not lost: it lies in {rescue}; `store import {rescue}` takes it in."
-        ) from error
-    click.echo(f"stored run {run.header.run_id} in {database.url}", err=True)
-    _judge(run.header.run_id, database.url)
-    return load_verdicts(database, run_ids=[run.header.run_id])
-
-
-def _judge(run_id: str, url: str) -> None:
-    """Have the run judged. Rooms meet in the store: alerts is asked by its command, not imported."""
-    command = [sys.executable, "-m", "alerts", "judge", "--run", run_id, "--store", url, "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_JUDGE_LIMIT_S, check=False)
-    if done.returncode not in (0, EXIT_NOTHING):
-        click.echo(f"the run is stored but could not be judged: {done.stderr.strip()}", err=True)
-
-
-def _as_interrupt(signal_number: int, frame: object) -> NoReturn:
-    del signal_number, frame
-    raise KeyboardInterrupt
 
 
 def _give_up(error: Exception) -> NoReturn:
