@@ -10,6 +10,7 @@ the device is empty at both ends.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from statistics import median_low
@@ -108,8 +109,8 @@ def attribute(
         CorruptRecordError: a record's times cannot be.
         ForeignDeviceError: a kernel ran on another device.
         OffThreadLaunchError: a kernel carries no iteration number.
-        AttributionError: an iteration has no work on the device, or records without a number
-            came while losses could not be counted.
+        AttributionError: an iteration has no work on the device, records without a number came
+            while losses could not be counted, or the call pushed numbers of its own.
         DisturbedIterationError: compilation, module loading or allocation inside an iteration.
     """
     if trace.dropped:
@@ -122,7 +123,11 @@ def attribute(
                 f"{record.name} ran on device {record.device_id}, but device {device_id} is measured: "
                 "let the benchmark use the current device"
             )
-    owner = _owners_by_api(trace) if any_thread else trace.external_ids
+    if any_thread:
+        owner = _owners_by_api(trace)
+    else:
+        owner = trace.external_ids
+        _check_ids_are_ours(trace, iterations)
     kernels = _claim(_distinct(trace.kernels), owner, iterations, trace.dropped)
     copies = _claim(_distinct(trace.copies), owner, iterations, trace.dropped)
     _check_none_empty(kernels, copies, count_copies=count_copies)
@@ -155,6 +160,26 @@ def _owners_by_api(trace: Trace) -> dict[int, int]:
         inside = next((i for i, (begin, end) in enumerate(bounds) if begin <= api.start <= end), PREPARE_ID)
         owners[api.correlation_id] = inside
     return owners
+
+
+def _check_ids_are_ours(trace: Trace, iterations: int) -> None:
+    """Refuse numbers that somebody else pushed: they may look like an iteration's, or like preparation's.
+
+    A launch between the drains of an iteration must carry that iteration's number, and no other may.
+    """
+    bounds = trace.bounds[:iterations]
+    begins = [begin for begin, _ in bounds]
+    for api in trace.apis if bounds else ():
+        number = trace.external_ids.get(api.correlation_id)
+        place = bisect_right(begins, api.start) - 1
+        inside = place if place >= 0 and api.start <= bounds[place][1] else None
+        if number is None or number == inside or (inside is None and not 0 <= number < iterations):
+            continue
+        where = "outside of every iteration" if inside is None else f"in iteration {inside}"
+        raise AttributionError(
+            f"{api.name} was called {where}, under the external id {number}: the call, or another user of "
+            "CUPTI in this process, pushes ids of kind CUSTOM0, which the timer needs; use CUSTOM1 or CUSTOM2"
+        )
 
 
 def _claim(

@@ -283,3 +283,27 @@ def test_the_union_is_the_count_of_covered_nanoseconds(parts: list[tuple[int, in
     covered = {tick for start, end in intervals for tick in range(start, end)}
 
     assert union_ns(intervals) == len(covered)
+
+
+@pytest.mark.parametrize("pushed", [0, 7, PREPARE_ID, 1 << 40])
+def test_an_id_that_the_call_pushes_itself_is_refused_whatever_it_looks_like(pushed: int) -> None:
+    honest = [a_kernel_record(100, 200), a_kernel_record(1100, 1200)]
+    stray = a_kernel_record(1200, 1300)
+    trace = a_trace({0: [honest[0]], 1: [honest[1]]})
+    trace.kernels.append(stray)
+    trace.external_ids[stray.correlation_id] = pushed
+    trace.apis = [an_api(1010, honest[1].correlation_id), an_api(1020, stray.correlation_id)]
+    trace.bounds = [(0, 1000), (1001, 2000)]
+
+    with pytest.raises(AttributionError, match=rf"iteration 1, under the external id {pushed}: .*CUSTOM1"):
+        attribute(trace, iterations=2, device_id=0)
+
+
+def test_an_iteration_s_id_on_a_launch_between_iterations_is_refused() -> None:
+    kernels = [a_kernel_record(100, 200), a_kernel_record(1200, 1300)]
+    trace = a_trace({0: kernels})
+    trace.apis = [an_api(10, kernels[0].correlation_id), an_api(1100, kernels[1].correlation_id)]
+    trace.bounds = [(0, 1000)]
+
+    with pytest.raises(AttributionError, match="outside of every iteration"):
+        attribute(trace, iterations=1, device_id=0)
