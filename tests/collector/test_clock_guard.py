@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from nvml_machine import FIRST_UUID, SECOND_UUID, NvmlMachine, a_machine
 from suite_files import a_suite_file
 
-from collector import run
+from collector import clock_guard, run
 from collector.cli import collect
 from collector.clock_guard import ClockNote, note_path, read_note, write_note
 from collector.errors import ClocksError, NothingMeasuredError
@@ -328,6 +328,20 @@ def a_window_message(pass_index: int, clock_mhz: int) -> dict[str, Any]:
         "telemetry": {},
         "invalid": None,
     }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_impatient_second_signal_waits_until_the_clock_is_given_back(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr(signal, "raise_signal", lambda received: steps.append(f"{received} goes on"))
+
+    with clock_guard._undisturbed():
+        os.kill(os.getpid(), number)
+        steps.append("given back")
+
+    assert steps == ["given back", f"{number} goes on"]
 
 
 class SessionWithoutCuda(Session):

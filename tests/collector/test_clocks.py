@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import fake_nvml
 import pytest
@@ -162,6 +165,16 @@ def test_a_load_that_fails_undoes_the_lock(machine: NvmlMachine) -> None:
         clocks.lock(FIRST_UUID, 1500, BrokenLoad())
 
     assert machine.gpu()["written"] == [SET, RESET]
+
+
+@pytest.mark.parametrize("torch", [None, SimpleNamespace(randn=Mock(side_effect=AssertionError), float16=0)])
+def test_a_load_without_a_torch_that_can_use_the_gpu_says_so(
+    monkeypatch: pytest.MonkeyPatch, torch: object
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+    with pytest.raises(ClocksError, match="torch cannot use it"):
+        clocks.MatmulLoad()
 
 
 def test_a_clock_that_cannot_be_read_proves_nothing_and_is_undone(machine: NvmlMachine) -> None:
