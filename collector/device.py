@@ -41,13 +41,16 @@ class HostDevice:
 
 
 class CudaDevice:
-    """The one visible CUDA device, by way of torch."""
+    """A CUDA device, by way of torch; in a worker only one is visible.
 
-    index = 0
+    Args:
+        index: as torch numbers it. It is made the current device.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, index: int = 0) -> None:
         import torch
 
+        self.index = index
         self._torch: Any = torch
         torch.cuda.set_device(self.index)
         l2_bytes = int(torch.cuda.get_device_properties(self.index).L2_cache_size)

@@ -13,6 +13,10 @@ from collector.errors import CuptiError, TimingError
 from collector.telemetry import reading_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.cupti_session import CuptiSession
+    from collector.device import Device
     from collector.protocol import JsonReading
 
 CANARY_LAUNCHES = 8
@@ -68,22 +72,37 @@ def probe_gpu(*, with_cupti: bool) -> tuple[dict[str, JsonReading], bool]:
         }
         proven = False
         if session is not None:
-            values = torch.ones(1024, device="cuda")
-            _canary(session, device, lambda: values.add_(1.0))
-
-            def launch() -> None:
-                for _ in range(4):
-                    values.add_(1.0)
-                device.drain()
-
-            proven = session.prove_drop_counter(launch)
+            proven = prove_recording(session, device)
             readings["cupti.drop_counter_proven"] = {"value": proven}
             readings["cupti.library"] = reading_of(_loaded_library)
-            session.refuse_other_subscriber()
     finally:
         if session is not None:
             session.stop()
     return readings, proven
+
+
+def prove_recording(session: CuptiSession, device: Device) -> bool:
+    """Prove that records arrive and losses are counted, and that nobody else listens.
+
+    Returns:
+        Whether the drop counter counts.
+
+    Raises:
+        CuptiError: known kernels left no records, or wrong ones, or another profiler is at work.
+    """
+    import torch
+
+    values = torch.ones(1024, device="cuda")
+    _canary(session, device, lambda: values.add_(1.0))
+
+    def launch() -> None:
+        for _ in range(4):
+            values.add_(1.0)
+        device.drain()
+
+    proven = session.prove_drop_counter(launch)
+    session.refuse_other_subscriber()
+    return proven
 
 
 def _loaded_library() -> str | None:
@@ -92,7 +111,7 @@ def _loaded_library() -> str | None:
     return next((line.split(maxsplit=5)[-1] for line in lines if "libcupti.so" in line), None)
 
 
-def _canary(session: Any, device: Any, call: Any) -> None:
+def _canary(session: CuptiSession, device: Device, call: Callable[[], object]) -> None:
     """Launch known kernels and demand their records."""
     call()
     device.drain()

@@ -165,18 +165,24 @@ class EventTimer:
 
     Calls shorter than 10 us are repeated inside one timed region and divided; the calls
     after the first find a warm cache then, and the series says so.
+
+    Args:
+        cold: the cache is cleared before each timed region.
+        floor_ms: shorter calls than this are repeated.
     """
 
     warmup_calls_min = 200
 
-    def __init__(self, device: Device, *, cold: bool) -> None:
+    def __init__(self, device: Device, *, cold: bool, floor_ms: float = EVENT_FLOOR_MS) -> None:
         import torch
 
         event: Any = torch.cuda.Event
         self._new_event: Callable[[], Any] = lambda: event(enable_timing=True)
         self._device = device
         self._cold = cold
+        self._floor_ms = floor_ms
         self._reps = 1
+        self._probed = False
         self._events: list[tuple[Any, Any]] = []
         self._used = 0
 
@@ -187,12 +193,14 @@ class EventTimer:
 
     def begin(self, iterations: int, call: Callable[[], object]) -> None:
         """Probe once whether the call must be repeated, and make all events before the loop."""
-        start, end = self._new_event(), self._new_event()
-        start.record()
-        call()
-        end.record()
-        self._device.drain()
-        self._reps = inner_repetitions(float(start.elapsed_time(end)))
+        if not self._probed:
+            self._probed = True
+            start, end = self._new_event(), self._new_event()
+            start.record()
+            call()
+            end.record()
+            self._device.drain()
+            self._reps = inner_repetitions(float(start.elapsed_time(end)), self._floor_ms)
         self._events = [(self._new_event(), self._new_event()) for _ in range(iterations)]
         self._used = 0
 
@@ -225,11 +233,11 @@ class EventTimer:
         """Events are never lost: there is nothing to enlarge."""
 
 
-def inner_repetitions(single_ms: float) -> int:
+def inner_repetitions(single_ms: float, floor_ms: float) -> int:
     """Calls in one timed region, so that events can resolve it; a probe of zero asks for the most."""
     if not single_ms > 0:
         return EVENT_REPS_MAX
-    return min(EVENT_REPS_MAX, max(1, math.ceil(EVENT_FLOOR_MS / single_ms)))
+    return min(EVENT_REPS_MAX, max(1, math.ceil(floor_ms / single_ms)))
 
 
 class WallTimer:
