@@ -63,6 +63,7 @@ class Host:
         except OSError as error:
             self._log.close()
             os.close(read_end)
+            self._log.close()
             raise WorkerError(
                 f"cannot start {python} in {job['root']}: {error.strerror}; give --python an interpreter"
             ) from error
