@@ -14,7 +14,7 @@ from collector.timers import Timings
 from collector.window import ATTEMPTS, Budget, MeasuredWindow, Rig, measure_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from collector.protocol import JsonReading
 
@@ -27,9 +27,9 @@ class Diary:
     warmup_calls_min = 10
     index = 0
 
-    def __init__(self, clocks: list[tuple[int | None, int | None]] | None = None) -> None:
+    def __init__(self, clocks: Sequence[tuple[int | None, int | None]] = ()) -> None:
         self.events: list[str] = []
-        self.clocks = deque(clocks or [])
+        self.clocks = deque(clocks)
         self.losses = 0
         self.enlarged = 0
         self.counters = deque[dict[str, int | None]]()
