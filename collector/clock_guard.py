@@ -8,15 +8,12 @@ A note that is left when nobody holds the GPU any more tells the next run what t
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
-import tempfile
 import threading
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector.claims import ClockNote, note_path, read_note, write_note
 from collector.errors import ClocksError, ClocksNotRestoredError, CollectorError, MachineError, WorkerError
 from store.records import ClockRegime
 
@@ -30,89 +27,6 @@ if TYPE_CHECKING:
 
 ANSWER_LIMIT_S = 120.0
 _MW_PER_W = 1000
-
-
-@dataclass(frozen=True)
-class ClockNote:
-    """What must be undone when the process that locked a clock is gone.
-
-    Attributes:
-        pid: of that process.
-        mhz: the clock it locked.
-        power_limit_mw: the limit to restore, in milliwatts; None where it was not changed.
-    """
-
-    uuid: str
-    pid: int
-    mhz: int
-    power_limit_mw: int | None
-
-
-def note_path(uuid: str) -> Path:
-    """Where the note about a GPU lies, beside the lock file that keeps others off it."""
-    return Path(tempfile.gettempdir()) / f"kernelwatch-{uuid}.clocks.json"
-
-
-def write_note(note: ClockNote) -> None:
-    """Put the note on disk, whole or not at all; a link that lies in its place is not followed."""
-    path = note_path(note.uuid)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(asdict(note), stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(draft).chmod(0o644)  # any user's next run must be able to read it
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-
-
-def read_note(uuid: str) -> ClockNote | None:
-    """The note about a GPU, or None.
-
-    Raises:
-        ClocksError: there is one, but it cannot be believed: it is damaged, or another user,
-            who may not have been allowed to lock anything, has written it.
-    """
-    path = note_path(uuid)
-    remedy = (
-        f"have an administrator run `nvidia-smi -i {uuid} -rgc` and check the power limit, then remove {path}"
-    )
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, encoding="utf-8") as stream:
-            owner = os.fstat(stream.fileno()).st_uid
-            text = stream.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ClocksError(
-            f"{path} says that a clock may be locked, but cannot be read ({error}): {remedy}"
-        ) from error
-    if owner not in (0, os.geteuid()):
-        raise ClocksError(
-            f"user {owner} locked the clock of {uuid} and was killed before it was given back: let that user "
-            f"run collect once, or {remedy}"
-        )
-    try:
-        return _parsed(text, uuid)
-    except ValueError as error:
-        raise ClocksError(
-            f"{path} says that a clock may be locked, but is damaged ({error}): {remedy}"
-        ) from error
-
-
-def _parsed(text: str, uuid: str) -> ClockNote:
-    raw = json.loads(text)
-    if not isinstance(raw, dict) or raw.get("uuid") != uuid:
-        raise ValueError("it is not about this GPU")
-    power = raw.get("power_limit_mw")
-    numbers = [raw.get("pid"), raw.get("mhz"), *([] if power is None else [power])]
-    if not all(isinstance(number, int) and number > 0 for number in numbers):
-        raise ValueError("it holds no usable numbers")
-    return ClockNote(uuid, raw["pid"], raw["mhz"], power)
 
 
 def undo_left_lock(session: Session, watcher: Watcher) -> None:

@@ -7,19 +7,19 @@ import fcntl
 import os
 import platform
 import secrets
-import tempfile
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from collector.checkout import checkout, suite_paths, top_folder
+from collector.claims import lock_path, open_shared
 from collector.clock_guard import clocks_as_asked, undo_left_lock
-from collector.errors import MachineError, NothingMeasuredError
+from collector.errors import NothingMeasuredError
 from collector.measurement import failure_of, measurements_of, readings
 from collector.protocol import PROTOCOL_VERSION, Job
+from collector.ratios import ratios
 from collector.session import SENTINEL_TAG, CaseInfo, Loaded, Session
 from collector.suite import BUILTIN_SUITE, SENTINEL_SUITE
 from store import shown
@@ -28,6 +28,7 @@ from store.records import ClockRegime, Failure, Measurement, Run, RunHeader, Tim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from store.git import MeasuredHistory
 
@@ -258,31 +259,11 @@ def _why_nothing(failures: tuple[Failure, ...]) -> str:
 @contextlib.contextmanager
 def gpu_lock(gpu_uuid: str | None, watcher: Watcher) -> Iterator[None]:
     """Keep two collectors of one machine off one GPU (or one CPU): the second waits."""
-    name = f"kernelwatch-{gpu_uuid or 'cpu'}.lock"
-    path = Path(tempfile.gettempdir()) / name
-    with _open_shared(path) as stream:
+    path = lock_path(gpu_uuid)
+    with open_shared(path) as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             watcher.note(f"another collect is measuring on this device; waiting until it ends ({path})")
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield
-
-
-def _open_shared(path: Path) -> IO[bytes]:
-    """Open a lock file that every user of the machine may lock.
-
-    Raises:
-        MachineError: somebody has made it unreadable.
-    """
-    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-    before = os.umask(0)
-    try:
-        # Linux may refuse O_CREAT in /tmp on another user's file, and only then (protected_regular).
-        with contextlib.suppress(FileNotFoundError):
-            return os.fdopen(os.open(path, flags), "r+b")
-        return os.fdopen(os.open(path, flags | os.O_CREAT, 0o666), "r+b")
-    except OSError as error:
-        raise MachineError(f"{path} keeps two collectors apart, but cannot be opened: {error}") from error
-    finally:
-        os.umask(before)

@@ -19,8 +19,8 @@ from nvml_machine import FIRST_UUID, SECOND_UUID, NvmlMachine, a_machine
 from suite_files import a_suite_file
 
 from collector import clock_guard, run
+from collector.claims import ClockNote, note_path, read_note, write_note
 from collector.cli import collect
-from collector.clock_guard import ClockNote, note_path, read_note, write_note
 from collector.errors import ClocksError, NothingMeasuredError
 from collector.run import Plan, Watcher, collect_run
 from collector.session import Session
