@@ -115,8 +115,10 @@ def is_usable(point: SeriesPoint, policy: Policy) -> bool:
 
 
 def describe(baseline: Baseline) -> str:
-    """A baseline in a few words: ``20 runs up to 1a2b3c4d5``."""
+    """A baseline in a few words, such as ``20 runs up to 1a2b3c4d5``."""
     newest = shown.short(baseline.nearest.header.commit_sha)
+    if baseline.kind is BaselineKind.PAIRED:
+        return f"the paired run of {newest} in the same session"
     if baseline.kind is BaselineKind.SINGLE:
         return f"one run of {newest}"
     return f"{shown.count(len(baseline.points), 'run')} up to {newest}"

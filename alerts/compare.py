@@ -12,6 +12,7 @@ from alerts.baseline import Baseline, Doubt, form_baseline, is_usable
 from alerts.errors import NothingToJudge
 from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines, judge_points
 from alerts.naming import runs_named
+from alerts.partner import choose_partner
 from alerts.policy import Policy
 from alerts.standing import settle
 from store import shown
@@ -150,6 +151,9 @@ def _points(database: Database, runs: Sequence[RunHeader]) -> list[SeriesPoint]:
 
 
 def _baseline(point: SeriesPoint, base: Sequence[SeriesPoint], policy: Policy) -> Baseline | Doubt:
+    partner = choose_partner(point, base, policy)
+    if isinstance(partner, Baseline):
+        return partner
     others = [other for other in base if other.header.run_id != point.header.run_id]
     same_case = [other for other in others if other.series.case == point.series.case]
     same_series = [other for other in same_case if other.series == point.series]

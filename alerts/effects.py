@@ -61,6 +61,20 @@ def effect_between_windows(
     return _effect(difference, error=error, freedom=freedom, slack=slack)
 
 
+def effect_of_logs(ratios: Sequence[float], *, slack: float) -> Effect:
+    """The mean of logs of ratios, by Student's t.
+
+    Args:
+        ratios: logs of candidate / baseline, one per pair, at least two.
+        slack: how far the timer's quantum alone can move a ratio; no evidence of anything.
+    """
+    difference = statistics.fmean(ratios)
+    if _no_spread(ratios):
+        return _without_spread(difference, slack)
+    error = statistics.stdev(ratios) / math.sqrt(len(ratios))
+    return _effect(difference, error=error, freedom=len(ratios) - 1, slack=slack)
+
+
 def effect_against_pool(
     *, baseline_ms: float, candidate_ms: float, run_sd: float, runs: int, quantum_ms: float
 ) -> Effect:

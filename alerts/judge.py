@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from alerts.absence import explain_absence, history_unknown
 from alerts.baseline import Baseline, Doubt, choose_baseline, describe, distance, on_line
 from alerts.effects import benjamini_hochberg
+from alerts.partner import choose_partner
 from alerts.policy import Policy
 from alerts.verdicts import CHANGES, judge_point
 from store import shown
@@ -49,6 +50,8 @@ class Evidence:
         line: first-parent distance from the merge-base of every commit that may serve as a
             baseline; the merge-base is 0. The judged commit itself is not on it, unless what
             was measured are uncommitted changes to it.
+        paired: points of the run whose passes took turns with those of this one.
+        paired_failures: what gave no number in that run.
     """
 
     header: RunHeader
@@ -56,6 +59,8 @@ class Evidence:
     failures: tuple[Failure, ...]
     history: tuple[SeriesPoint, ...]
     line: Mapping[str, int]
+    paired: tuple[SeriesPoint, ...] = ()
+    paired_failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +87,8 @@ class RunJudgement:
 
     Attributes:
         failures: benchmarks that gave no number.
-        missing: cases with a number on the nearest measured ancestor and none in this run.
+        missing: cases with a number in the paired run, or else on the nearest measured ancestor,
+            and none in this run.
         baseline: what most of the run was compared with, in words.
     """
 
@@ -125,12 +131,7 @@ class RunJudgement:
 
 def judge_evidence(evidence: Evidence, policy: Policy, *, judged_at: datetime) -> RunJudgement:
     """Judge every point of a run against its ancestors, and say what is missing."""
-    baselines = {
-        point.series: history_unknown(evidence.header)
-        or choose_baseline(point, evidence.history, evidence.line, policy)
-        or explain_absence(point, evidence.history, evidence.line, policy)
-        for point in evidence.candidates
-    }
+    baselines = {point.series: _baseline_of(point, evidence, policy) for point in evidence.candidates}
     return RunJudgement(
         header=evidence.header,
         judged=judge_points(evidence.candidates, baselines, policy, judged_at=judged_at),
@@ -138,6 +139,19 @@ def judge_evidence(evidence: Evidence, policy: Policy, *, judged_at: datetime) -
         missing=_missing(evidence),
         baseline=describe_baselines(baselines.values()),
     )
+
+
+def _baseline_of(point: SeriesPoint, evidence: Evidence, policy: Policy) -> Baseline | Doubt:
+    """The paired run, which needs no history; else the pool or single run; else why there is none."""
+    partner = choose_partner(point, evidence.paired, policy, evidence.paired_failures)
+    if isinstance(partner, Baseline):
+        return partner
+    found = history_unknown(evidence.header) or choose_baseline(
+        point, evidence.history, evidence.line, policy
+    )
+    if isinstance(found, Baseline):
+        return found
+    return partner or found or explain_absence(point, evidence.history, evidence.line, policy)
 
 
 def judge_points(
@@ -203,7 +217,7 @@ def _void_if_machine_moved(judged: list[JudgedPoint], policy: Policy) -> list[Ju
 def _moved(verdict: Verdict, policy: Policy) -> bool:
     if verdict.outcome not in CHANGES or verdict.effect is None:
         return False
-    return verdict.baseline_kind is not BaselineKind.SINGLE or abs(verdict.effect) >= policy.sentinel_effect
+    return verdict.baseline_kind is BaselineKind.POOL or abs(verdict.effect) >= policy.sentinel_effect
 
 
 def _with_q_values(judged: Sequence[JudgedPoint]) -> list[JudgedPoint]:
@@ -218,19 +232,21 @@ def _with_q_values(judged: Sequence[JudgedPoint]) -> list[JudgedPoint]:
 
 
 def _missing(evidence: Evidence) -> tuple[Case, ...]:
-    """Cases that the nearest comparable commit has a number for and this run says nothing about."""
-    comparable = [point for point in evidence.history if _comparable(point.header, evidence)]
-    if not comparable:
-        return ()
-    nearest = min(distance(point.header, evidence.line)[0] for point in comparable)
-    expected = {
-        point.series.case
-        for point in comparable
-        if evidence.line[point.header.commit_sha or ""] == nearest and SENTINEL not in point.tags
-    }
+    """Cases with a number in the paired run, or else on the nearest comparable commit, and none here."""
+    points = evidence.paired or _nearest(evidence)
+    expected = {point.series.case for point in points if SENTINEL not in point.tags}
     answered = {point.series.case for point in evidence.candidates}
     answered |= {failure.case for failure in evidence.failures if failure.case is not None}
     return tuple(sorted(expected - answered, key=lambda case: case.label))
+
+
+def _nearest(evidence: Evidence) -> list[SeriesPoint]:
+    """The points of the nearest commit that was measured under the same conditions."""
+    comparable = [point for point in evidence.history if _comparable(point.header, evidence)]
+    if not comparable:
+        return []
+    nearest = min(distance(point.header, evidence.line)[0] for point in comparable)
+    return [point for point in comparable if evidence.line[point.header.commit_sha or ""] == nearest]
 
 
 def _comparable(other: RunHeader, evidence: Evidence) -> bool:

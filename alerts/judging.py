@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from alerts.baseline import distance, on_line
 from alerts.judge import Evidence, RunJudgement, judge_evidence
+from alerts.partner import partner_id
 from alerts.policy import Policy
 from alerts.standing import settle
 from store.commits import first_parent_line, load_commits
+from store.errors import RunNotFound
 from store.runs import find_runs, load_run
 from store.series import load_points
 from store.verdicts import load_verdicts, save_verdicts
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from store.database import Database
-    from store.records import Commit, RunHeader, SeriesPoint, Verdict
+    from store.records import Commit, Failure, RunHeader, SeriesPoint, Verdict
 
 
 def judge_run(
@@ -66,13 +68,28 @@ def _gather(database: Database, run_id: str, policy: Policy) -> Evidence:
         key=lambda other: distance(other, line),
     )[: policy.reach_runs]
     candidates = tuple(load_points(database, run_ids=[header.run_id]))
+    paired, paired_failures = _partner(database, header)
     return Evidence(
         header=header,
         candidates=candidates,
         failures=run.failures,
         history=tuple(_history(database, candidates, ancestors)),
         line=line,
+        paired=paired,
+        paired_failures=paired_failures,
     )
+
+
+def _partner(database: Database, header: RunHeader) -> tuple[tuple[SeriesPoint, ...], tuple[Failure, ...]]:
+    """What the run that took turns with this one measured, and what failed in it; nothing without one."""
+    partner = partner_id(header)
+    if partner is None:
+        return (), ()
+    try:
+        failures = load_run(database, partner).failures
+    except RunNotFound:  # its bundle has not arrived here; the verdicts say so
+        return (), ()
+    return tuple(load_points(database, run_ids=[partner])), failures
 
 
 def _history(

@@ -65,9 +65,11 @@ class Row:
 
     @property
     def compared(self) -> str:
-        """How much the comparison rests on: ``8 windows, 20 runs``."""
+        """How much the comparison rests on: ``8 windows, 20 runs``, or ``8 windows, paired``."""
         runs = len(self.verdict.baseline_run_ids)
         windows = shown.count(self.verdict.windows, "window")
+        if self.verdict.baseline_kind is BaselineKind.PAIRED:
+            return f"{windows}, paired"
         return f"{windows}, {shown.count(runs, 'run')}" if runs else windows
 
 
@@ -134,7 +136,7 @@ def compose(judgement: RunJudgement) -> Message:
         unchanged=tuple(unchanged),
         not_measured=not_measured,
         sensitivity=sensitivity,
-        command=_command(judgement.header, changed),
+        command=_command(judgement.header, changed, against=_partner_commit(judgement)),
     )
 
 
@@ -251,14 +253,27 @@ def _not_measured(judgement: RunJudgement) -> Iterable[NotMeasured]:
         yield NotMeasured(label=case.label, why="has a baseline, and was not part of this run")
 
 
-def _command(header: RunHeader, changed: Sequence[Row]) -> str | None:
+def _partner_commit(judgement: RunJudgement) -> str | None:
+    """The commit that took turns with the judged one, where there was one."""
+    return next(
+        (
+            item.before.header.commit_sha
+            for item in judgement.judged
+            if item.before is not None and item.verdict.baseline_kind is BaselineKind.PAIRED
+        ),
+        None,
+    )
+
+
+def _command(header: RunHeader, changed: Sequence[Row], *, against: str | None) -> str | None:
     """Measures the worst benchmarks again. Uncommitted changes cannot be had again."""
     if header.commit_sha is None or header.dirty or not changed:
         return None
     worst = list(dict.fromkeys(row.benchmark for row in changed))[:_WORST]
     suites = [f"--suite {_word(suite)}" for suite in header.suites if suite != BUILTIN]
     only = [f"--only {_word(glob.escape(benchmark))}" for benchmark in worst]
-    return " ".join(["collect", f"--commit {header.commit_sha}", *suites, *only])
+    paired = [] if against is None else [f"--against {against}"]
+    return " ".join(["collect", f"--commit {header.commit_sha}", *paired, *suites, *only])
 
 
 def _word(text: str) -> str:

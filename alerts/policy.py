@@ -30,9 +30,12 @@ class Policy:
             recent enough to follow the code.
         pool_minimum: fewest runs that make a pool. Below six, order statistics give no 95 %
             interval, and the spread between runs is a guess.
-        sentinel_effect: how far a sentinel has to move against a *single* run before the
-            machine is blamed. The spread between sessions is unknown there, so that intervals
-            that are merely apart would void most runs; against a pool, apart is enough.
+        sentinel_effect: how far a sentinel has to move against a *single* run, or beside its
+            own pair, before the machine is blamed. The spread between sessions is unknown in
+            the one case, and a pair sees changes that are too small to matter in the other;
+            against a pool, apart is enough.
+        paired_p: the largest p-value of a paired effect that flags a change although the
+            intervals of the two runs overlap, as they do where the machine drifts.
         reach_runs: how many runs on ancestors are searched for a baseline, newest first. It
             bounds the time a verdict takes in a store with years of history.
     """
@@ -42,6 +45,7 @@ class Policy:
     pool_size: int = 20
     pool_minimum: int = WINDOWS_MIN
     sentinel_effect: float = 0.01
+    paired_p: float = 0.001
     reach_runs: int = 400
 
     def __post_init__(self) -> None:
@@ -54,3 +58,5 @@ class Policy:
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise RecordInvalid(f"{name} is {value!r}: give a share such as 0.01")
+        if not 0 < self.paired_p < 1:
+            raise RecordInvalid(f"paired_p is {self.paired_p!r}: give a probability such as 0.001")

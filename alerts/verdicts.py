@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
 
 from alerts.baseline import Baseline, Doubt, describe
 from alerts.effects import Effect, effect_against_pool, effect_between_windows
+from alerts.pairs import pairs_of
 from alerts.policy import Policy, reaches
 from store import shown
 from store.folding import CONFIDENCE
@@ -35,36 +37,81 @@ def judge_point(
 
     A change is flagged when the intervals do not overlap; ends that touch overlap. A pool
     also tells how far apart two runs of the same code lie, and the candidate's interval is
-    widened by that. A change is at most FLAGGED here: confirming takes another session.
+    widened by that. Beside a paired run the passes of the two are compared one by one; see
+    ``alerts.pairs``. A change is at most FLAGGED here: confirming takes another session.
     """
     doubt = _doubt(candidate, policy)
     if doubt is not None:
         return inconclusive(candidate, doubt, judged_at=judged_at)
     if isinstance(baseline, Doubt):
         return inconclusive(candidate, baseline, judged_at=judged_at)
-    widened = widen(candidate.interval, baseline, candidate.resolution_ms)
-    outcome = compare_intervals(widened, baseline.interval)
-    effect = _effect(candidate, baseline)
-    smallest = smallest_seen(widened, baseline.interval)
+    decide = _beside_partner if baseline.kind is BaselineKind.PAIRED else _against_others
+    decision = decide(candidate, baseline, policy)
+    changed = decision.outcome in CHANGES
     return Verdict(
         run_id=candidate.header.run_id,
         series=candidate.series,
-        outcome=outcome,
-        reason=Reason.INTERVALS_APART if outcome in CHANGES else Reason.INTERVALS_OVERLAP,
-        message=_sentence(candidate, baseline, outcome, effect, smallest),
-        standing=Standing.FLAGGED if outcome in CHANGES else Standing.NONE,
+        outcome=decision.outcome,
+        reason=decision.reason,
+        message=_sentence(candidate, baseline, decision),
+        standing=Standing.FLAGGED if changed else Standing.NONE,
         tier=candidate.tier,
         windows=candidate.interval.windows,
-        candidate=widened,
+        candidate=decision.interval,
         baseline=baseline.interval,
         baseline_kind=baseline.kind,
         baseline_run_ids=baseline.run_ids,
-        effect=effect.relative,
-        effect_low=effect.low,
-        effect_high=effect.high,
-        p_value=effect.p_value,
-        smallest_seen=smallest,
+        effect=decision.effect.relative,
+        effect_low=decision.effect.low,
+        effect_high=decision.effect.high,
+        p_value=decision.effect.p_value,
+        smallest_seen=decision.smallest_seen,
         judged_at=judged_at,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decision:
+    """What a comparison came to.
+
+    Attributes:
+        interval: the candidate's, as compared.
+    """
+
+    interval: Interval
+    outcome: Outcome
+    reason: Reason
+    effect: Effect
+    smallest_seen: float | None
+
+
+def _against_others(candidate: SeriesPoint, baseline: Baseline, policy: Policy) -> _Decision:
+    """By the intervals, of a run and a pool or another run."""
+    del policy
+    widened = widen(candidate.interval, baseline, candidate.resolution_ms)
+    outcome = compare_intervals(widened, baseline.interval)
+    return _Decision(
+        interval=widened,
+        outcome=outcome,
+        reason=Reason.INTERVALS_APART if outcome in CHANGES else Reason.INTERVALS_OVERLAP,
+        effect=_effect(candidate, baseline),
+        smallest_seen=smallest_seen(widened, baseline.interval),
+    )
+
+
+def _beside_partner(candidate: SeriesPoint, baseline: Baseline, policy: Policy) -> _Decision:
+    """Pass by pass, beside the run that took turns with this one."""
+    pairs = pairs_of(baseline.nearest, candidate)
+    apart = compare_intervals(candidate.interval, baseline.interval)
+    outcome = pairs.outcome(apart, p_limit=policy.paired_p)
+    return _Decision(
+        interval=candidate.interval,
+        outcome=outcome,
+        reason=Reason.PAIRS_DIFFER if outcome in CHANGES else Reason.PAIRS_AGREE,
+        effect=pairs.effect,
+        smallest_seen=pairs.smallest_seen(
+            smallest_seen(candidate.interval, baseline.interval), p_limit=policy.paired_p
+        ),
     )
 
 
@@ -168,9 +215,8 @@ def _effect(candidate: SeriesPoint, baseline: Baseline) -> Effect:
     )
 
 
-def _sentence(
-    candidate: SeriesPoint, baseline: Baseline, outcome: Outcome, effect: Effect, smallest: float | None
-) -> str:
+def _sentence(candidate: SeriesPoint, baseline: Baseline, decision: _Decision) -> str:
+    outcome, effect, smallest = decision.outcome, decision.effect, decision.smallest_seen
     against = describe(baseline)
     between = f"{shown.change(effect.low)} to {shown.change(effect.high)}"
     if outcome in CHANGES:
