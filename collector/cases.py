@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from collector.failures import SuiteError, from_exception
+from collector.implementations import workload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,6 +164,11 @@ class BenchmarkCase:
     def key(self) -> str:
         """The case as canonical JSON: the same text in every process and on every machine."""
         return json.dumps([self.name, dict(self.parameters)], sort_keys=True, separators=(",", ":"))
+
+    @property
+    def workload(self) -> object:
+        """What it shares with other implementations of the same workload, which are measured in turn."""
+        return workload(self.name, self.parameters, self.key)
 
     def flops(self) -> float | None:
         """Floating-point operations of one call, or None where the benchmark does not say.

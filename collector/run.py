@@ -195,6 +195,7 @@ def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[
             proven_mhz=collected.context.get("clocks.sm_mhz", {}).get("value"),
         )
     ]
+    measurements += ratios(loaded.cases, measurements)
     return tuple(measurements), tuple(failure_of(message, loaded.known) for message in collected.failures)
 
 

@@ -26,13 +26,18 @@ START_LIMIT_S = 60.0  # from a request to the first word of its process
 
 @dataclass(frozen=True)
 class CaseInfo:
-    """A benchmark case as the worker described it."""
+    """A benchmark case as the worker described it.
+
+    Attributes:
+        subject: key of the first implementation of the same workload; its own where there is no other.
+    """
 
     key: str
     benchmark: str
     parameters: Mapping[str, Any]
     label: str
     source: str
+    subject: str
     tags: tuple[str, ...]
     time_limit_s: float
     flops: float | None
@@ -183,9 +188,13 @@ class Session:
             seed: the run's seed; each pass has an order of its own.
             finished: told of each case when it is done, for better or worse.
         """
-        order = list(self.loaded.cases)
+        workloads: dict[str, list[CaseInfo]] = {}
+        for case in self.loaded.cases:
+            workloads.setdefault(case.subject, []).append(case)
+        order = list(workloads.values())
         random.Random(f"{seed}/{pass_index}").shuffle(order)  # noqa: S311 - an order, not a secret
-        waiting = [(position, case) for position, case in enumerate(order) if case.key not in self._broken]
+        cases = [case for workload in order for case in workload]  # implementations stay together
+        waiting = [(position, case) for position, case in enumerate(cases) if case.key not in self._broken]
         while waiting:
             waiting = self._run_process(pass_index, waiting, finished)
 
@@ -328,6 +337,7 @@ def _loaded(message: Mapping[str, Any], only: Sequence[str]) -> Loaded:
             parameters=case["parameters"],
             label=case["label"],
             source=case["source"],
+            subject=case["subject"],
             tags=tuple(case["tags"]),
             time_limit_s=case["time_limit_s"],
             flops=case["flops"],

@@ -49,6 +49,15 @@ class Budget:
         """Iterations that fit, when one costs so much from end to end."""
         return min(self.iterations_max, max(self.iterations_min, math.floor(self.measure_ms / cost_ms)))
 
+    def halved(self) -> Budget:
+        """For one of two halves of a window."""
+        return Budget(
+            warmup_ms=self.warmup_ms / 2,
+            measure_ms=self.measure_ms / 2,
+            iterations_min=math.ceil(self.iterations_min / 2),
+            iterations_max=math.ceil(self.iterations_max / 2),
+        )
+
 
 # One window of several: what windows differ by between processes outweighs what more samples
 # in one would tell (docs/decisions/0005-windows-and-passes.md).

@@ -18,45 +18,25 @@ import importlib
 import os
 import signal
 import sys
-import time
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from collector.clocks import serve_clocks
-from collector.device import CudaDevice, Device, HostDevice
-from collector.errors import CollectorError, CuptiError, MachineError
+from collector.errors import CollectorError, MachineError
 from collector.examination import examine
-from collector.pacing import Pacer
+from collector.passes import Host, failure, run_pass
 from collector.probe import probe_gpu, software_context
-from collector.protocol import PROTOCOL_VERSION, Job, Request, parse, send
-from collector.suite import BenchmarkCase, SuiteError, check_output, load_suites, locate, set_up
-from collector.telemetry import NoTelemetry, NvmlTelemetry, Telemetry, find_gpu
-from collector.timers import CuptiTimer, EventTimer, Timer, WallTimer
-from collector.traces import write_trace
-from collector.window import Rig, measure_window
+from collector.protocol import PROTOCOL_VERSION, Request, parse, send
+from collector.suite import BenchmarkCase, SuiteError, load_suites
+from collector.telemetry import NvmlTelemetry, find_gpu
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from collector.cupti_session import CuptiSession
+    from collections.abc import Callable, Mapping
 
 _PR_SET_PDEATHSIG = 1
 _CUDA_ERROR_NOT_INITIALIZED = 3
 _OOM_SCORE_MAX = b"1000"
-
-
-@dataclass
-class Host:
-    """What a host knows once it has loaded its job."""
-
-    job: Job
-    timer: str
-    gpu_uuid: str | None
-    cases: dict[str, BenchmarkCase]
-    results: IO[str]
-    log: int  # descriptor of the log, whatever a benchmark does to its standard output
 
 
 def main() -> None:
@@ -100,6 +80,9 @@ def _load(job: Any, results: IO[str]) -> Host:
     threads_before = _thread_count()
     cases, errors = load_suites([Path(path) for path in job["suites"]], root=Path(job["root"]))
     chosen = {case.key: case for case in cases}
+    subjects: dict[object, str] = {}
+    for case in cases:
+        subjects.setdefault(case.workload, case.key)
     send(
         results,
         {
@@ -110,8 +93,8 @@ def _load(job: Any, results: IO[str]) -> Host:
             "gpu_uuid": gpu_uuid,
             "gpu_name": gpu_name,
             "fork_refused": _fork_refused(threads_before),
-            "cases": [_describe(case) for case in cases],
-            "errors": [_failure(error, None) for error in errors],
+            "cases": [_describe(case, subjects) for case in cases],
+            "errors": [failure(error, None) for error in errors],
             "context": software_context(),
         },
     )
@@ -128,7 +111,7 @@ def _choose_timer(asked: str, gpu_uuid: str | None) -> str:
     return asked
 
 
-def _describe(case: BenchmarkCase) -> dict[str, Any]:
+def _describe(case: BenchmarkCase, subjects: Mapping[object, str]) -> dict[str, Any]:
     """A case as its parent needs to know it. Bad flops or bytes come out as an error of the case."""
     described: dict[str, Any] = {
         "key": case.key,
@@ -136,6 +119,7 @@ def _describe(case: BenchmarkCase) -> dict[str, Any]:
         "parameters": dict(case.parameters),
         "label": case.label,
         "source": case.source,
+        "subject": subjects[case.workload],
         "tags": list(case.options.tags),
         "time_limit_s": case.options.time_limit_s,
         "flops": None,
@@ -146,7 +130,7 @@ def _describe(case: BenchmarkCase) -> dict[str, Any]:
         described["flops"] = case.flops()
         described["bytes_moved"] = case.bytes_moved()
     except SuiteError as error:
-        described["error"] = _failure(error, case)
+        described["error"] = failure(error, case)
     return described
 
 
@@ -180,7 +164,7 @@ def _work(host: Host, request: Request) -> None:
     if request["do"] == "probe":
         _probe(host)
     elif request["do"] == "pass":
-        _run_pass(host, request)
+        run_pass(host, request)
     else:
         _control_clocks(host, request)
 
@@ -219,125 +203,6 @@ def _control_clocks(host: Host, request: Request) -> None:
     if host.gpu_uuid is None:
         raise MachineError("there is no GPU whose clocks could be read or changed")
     send(host.results, serve_clocks(host.gpu_uuid, request))
-
-
-def _run_pass(host: Host, request: Request) -> None:
-    """Give every case of the request one window, in its order."""
-    loaded_before = set(sys.modules)
-    session = _start_session(host.timer, proven=bool(request.get("drop_counter_proven")))
-    try:
-        device: Device = HostDevice() if host.gpu_uuid is None else CudaDevice()
-        telemetry: Telemetry = NoTelemetry() if host.gpu_uuid is None else NvmlTelemetry(host.gpu_uuid)
-        for key, position in zip(request["cases"], request["positions"], strict=True):
-            case = host.cases[key]
-            written = os.fstat(host.log).st_size  # what comes from here on is this case's
-            send(host.results, {"type": "begin", "case": key, "pid": os.getpid(), "log_bytes": written})
-            pause_ms, too_short_ms = request["pacing"].get(key, (0.0, 0.0))
-            pacer = Pacer(host.job["clocks"] == "held", pause_ms, too_short_ms)
-            timer = _timer_for(case, host.timer, session, device)
-            message = _run_case(case, timer, device, telemetry, pacer)
-            send(host.results, message | {"case": key, "position": position})
-            traces = request.get("traces")
-            if traces and isinstance(timer, CuptiTimer) and timer.trace is not None:
-                write_trace(Path(traces), case.label, timer.trace, message)
-            if not device.alive():
-                return  # the parent sees that cases are left and starts another process for them
-    finally:
-        if session is not None:
-            session.stop()
-        late = [name for name in sys.modules if name.startswith("torch.") and name not in loaded_before]
-        send(host.results, {"type": "imported", "modules": late})
-
-
-def _start_session(timer: str, *, proven: bool) -> CuptiSession | None:
-    """Recording must be on before the CUDA context exists and before anything is warmed up."""
-    if timer != "cupti":
-        return None
-    from collector.cupti_session import CuptiSession
-
-    session = CuptiSession()
-    session.start()
-    session.trust_drop_counter(proven=proven)
-    return session
-
-
-def _timer_for(case: BenchmarkCase, timer: str, session: CuptiSession | None, device: Device) -> Timer:
-    cold = not case.options.warm_cache and not isinstance(device, HostDevice)
-    if timer == "events":
-        return EventTimer(device, cold=cold)
-    if timer == "wall":
-        return WallTimer(device, cold=cold)
-    if session is None:
-        raise CuptiError("the CUPTI timer was asked for without a session")
-    return CuptiTimer(
-        session,
-        device,
-        count_copies=case.options.count_copies,
-        any_thread=case.options.launches_from_any_thread,
-        cold=cold,
-    )
-
-
-def _run_case(
-    case: BenchmarkCase, timer: Timer, device: Device, telemetry: Telemetry, pacer: Pacer
-) -> dict[str, Any]:
-    """Set up, check and measure one case; whatever goes wrong becomes a failure message."""
-    stage = "setup"
-    begun = time.perf_counter()
-    try:
-        with timer.preparing():
-            call = set_up(case)
-            stage = "call"
-            call()
-            device.drain()
-            stage = "check"
-            check_output(case, call)
-        stage = "call"
-        rig = Rig(
-            timer=timer,
-            device=device,
-            telemetry=telemetry,
-            pacer=pacer,
-            reset=call.reset,
-            clears_cache=not case.options.warm_cache,
-            iterations=case.options.iterations,
-            warmup_calls=case.options.warmup_calls,
-        )
-        ready_ms = (time.perf_counter() - begun) * 1e3
-        measured = measure_window(call.run, rig).to_json()
-        measured["telemetry"]["phase.setup_ms"] = {"value": ready_ms}
-    except SuiteError as error:
-        return {"type": "failed", **_failure(error, case)}
-    except CollectorError as error:
-        return {
-            "type": "failed", "stage": "measure", "kind": type(error).__name__, "message": str(error),
-            "source": case.source, "log": "",
-        }  # fmt: skip
-    except BaseException as error:  # noqa: BLE001 - the benchmark may raise anything, SystemExit too
-        return {"type": "failed", **_failure(locate(stage, error, case), case)}
-    else:
-        return {"type": "window", **measured}
-    finally:
-        _release_memory()
-
-
-def _failure(error: SuiteError, case: BenchmarkCase | None) -> dict[str, Any]:
-    return {
-        "stage": error.stage,
-        "kind": error.kind,
-        "message": error.message,
-        "source": error.source,
-        "log": error.log,
-        "case": None if case is None else case.key,
-    }
-
-
-def _release_memory() -> None:
-    """Give cached device memory back, so that one case does not decide where the next one lies."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        with contextlib.suppress(RuntimeError):  # a poisoned context cannot free; the caller sees that
-            torch.cuda.empty_cache()
 
 
 def _in_child(work: Callable[[], Any]) -> Any:

@@ -44,6 +44,7 @@ class Quantity(StrEnum):
     DEVICE_BUSY = "device_busy"  # union of the call's kernel execution intervals
     DEVICE_BUSY_AND_COPIES = "device_busy_and_copies"  # the union covers copies and memsets too
     ELAPSED = "elapsed"  # between two events or two reads of the host clock
+    RATIO = "ratio"  # of two implementations measured in turn: the subject over the other; no unit
 
 
 class CacheState(StrEnum):

@@ -28,6 +28,7 @@ CASE = CaseInfo(
     parameters={"rows": 1024},
     label="softmax[rows=1024]",
     source="suites/example.py:12",
+    subject='["softmax",{"rows":1024}]',
     tags=("memory",),
     time_limit_s=60.0,
     flops=4e7,
