@@ -104,4 +104,6 @@ def _judge(run_id: str, url: str) -> str | None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_JUDGE_LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
         return f"it took longer than {_JUDGE_LIMIT_S} s; run `alerts judge --run {run_id} --store {url}`"
-    return None if done.returncode in _JUDGED else done.stderr.strip()
+    if done.returncode in _JUDGED:
+        return None
+    return done.stderr.strip() or f"`alerts judge` ended with status {done.returncode}"
