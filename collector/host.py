@@ -154,7 +154,9 @@ class Host:
         return None
 
     def close(self) -> None:
-        """End the host and whatever it started."""
+        """End the host and whatever it started; once is enough."""
+        if self._pipe.closed:
+            return  # its number may be that of somebody else's process by now
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

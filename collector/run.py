@@ -103,18 +103,43 @@ def collect_run(plan: Plan, watcher: Watcher) -> Run:
     seed = secrets.randbits(32) if plan.seed is None else plan.seed
     history = measured_history(top_folder(plan.repository), plan.revision, base_ref=plan.base_ref)
     with open_session(plan, history) as session, gpu_lock(session.loaded.gpu_uuid, watcher):
-        _refuse_empty(session.loaded, plan)
+        refuse_empty(session.loaded, plan)
         undo_left_lock(session, watcher)
         session.probe()
         with clocks_as_asked(session, plan, watcher):
             interrupted = _run_passes(session, plan, seed, watcher)
+    run = run_of(session, plan, history, started_at=started_at, seed=seed, interrupted=interrupted)
+    refuse_nothing(run)
+    return run
+
+
+def run_of(
+    session: Session,
+    plan: Plan,
+    history: MeasuredHistory,
+    *,
+    started_at: datetime,
+    seed: int,
+    interrupted: bool,
+) -> Run:
+    """What a session gave so far, folded; it may be nothing but failures."""
     measurements, failures = _fold(session, plan)
     header = _header(plan, history, session, started_at=started_at, seed=seed, interrupted=interrupted)
-    if not measurements and interrupted:
-        raise KeyboardInterrupt  # before the first window was finished: there is nothing to keep
-    if not measurements:
-        raise NothingMeasuredError(_why_nothing(failures))
     return Run(header=header, measurements=measurements, failures=failures, history=history.history)
+
+
+def refuse_nothing(run: Run) -> None:
+    """A run without a number is not worth keeping.
+
+    Raises:
+        NothingMeasuredError: every benchmark failed; the message lists how.
+        KeyboardInterrupt: it came before the first window was finished.
+    """
+    if run.measurements:
+        return
+    if run.header.interrupted:
+        raise KeyboardInterrupt
+    raise NothingMeasuredError(_why_nothing(run.failures))
 
 
 @contextlib.contextmanager
@@ -148,12 +173,17 @@ def _job(plan: Plan, root: Path, suites: list[Path]) -> Job:
     )
 
 
-def _run_passes(session: Session, plan: Plan, seed: int, watcher: Watcher) -> bool:
-    """Run all passes; returns whether they were interrupted."""
+def announce(session: Session, watcher: Watcher) -> None:
+    """Say what is not as one would expect it of this session."""
     if session.loaded.fork_refused is not None:
         watcher.note(f"every pass starts a fresh interpreter, because {session.loaded.fork_refused}")
     if "sentinels" in session.loaded.context:
         watcher.note(f"sentinels: {session.loaded.context['sentinels']['error']}")
+
+
+def _run_passes(session: Session, plan: Plan, seed: int, watcher: Watcher) -> bool:
+    """Run all passes; returns whether they were interrupted."""
+    announce(session, watcher)
     watcher.started(len(session.loaded.cases), plan.passes)
     try:
         for pass_index in range(plan.passes):
@@ -164,7 +194,7 @@ def _run_passes(session: Session, plan: Plan, seed: int, watcher: Watcher) -> bo
     return False
 
 
-def _refuse_empty(loaded: Loaded, plan: Plan) -> None:
+def refuse_empty(loaded: Loaded, plan: Plan) -> None:
     """Sentinels alone are no run: they tell about the machine, and nobody asked only for them.
 
     Raises:

@@ -117,6 +117,19 @@ class Session:
         """End the worker processes."""
         self._host.close()
 
+    def share_pacing(self, other: Session) -> None:
+        """From now on what one session learns about the pauses of a case is known to both."""
+        self._pacing = other._pacing
+
+    def step_aside(self) -> None:
+        """Leave the GPU to another session until the next pass.
+
+        A host whose passes cannot be forked from it has used the GPU itself, and the other
+        session would find a strange process there.
+        """
+        if self.loaded.fork_refused is not None:
+            self._host.close()
+
     def _new_host(self) -> Host:
         return Host(self._python, self._job, memory_limit_bytes=self._memory_limit_bytes)
 
