@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING, Any
 
+from collector.tables import aligned
 from store import shown
 from store.records import FoldStatus, Outcome, Standing
 
@@ -33,9 +33,9 @@ def run_text(run: Run, verdicts: Sequence[Verdict] | None) -> str:
         )
         for measurement in run.measurements
     ]
-    parts = [_title(run), "", *_table(rows)]
+    parts = [_title(run), "", *aligned(_COLUMNS, rows, right=_RIGHT)]
     if run.failures:
-        parts += ["", f"Not measured ({len(run.failures)}):", *_failures(run)]
+        parts += ["", f"Not measured ({len(run.failures)}):", *failure_lines(run)]
     return "\n".join(parts)
 
 
@@ -91,27 +91,7 @@ def _verdict_text(verdict: Verdict | None, *, judged: bool) -> str:
     return f"{verdict.outcome}{effect}{standing}"
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(_places, column)) for column in zip(_COLUMNS, *rows, strict=True)]
-    lines = []
-    for row in (_COLUMNS, *rows):
-        cells = []
-        for name, cell, width in zip(_COLUMNS, row, widths, strict=True):
-            space = " " * (width - _places(cell))
-            cells.append(space + cell if name in _RIGHT else cell + space)
-        lines.append("  ".join(cells).rstrip())
-    return lines
-
-
-def _places(text: str) -> int:
-    """Columns that a text takes in a terminal: Chinese takes two a character, a combining accent none."""
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
-
-
-def _failures(run: Run) -> list[str]:
+def failure_lines(run: Run) -> list[str]:
     """One line a failure; a case that failed alike in several passes is said once."""
     grouped: dict[tuple[str, ...], int] = {}
     for failure in run.failures:
@@ -135,6 +115,9 @@ def run_json(run: Run, verdicts: Sequence[Verdict] | None) -> dict[str, Any]:
         "commit": header.commit_sha,
         "dirty": header.dirty,
         "interrupted": header.interrupted,
+        "paired_with": header.paired_with,
+        "paired_role": header.paired_role,
+        "aa_study": header.aa_study,
         "gpu_uuid": header.gpu_uuid,
         "gpu_name": header.gpu_name,
         "timer": header.timer.value,
