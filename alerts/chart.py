@@ -10,6 +10,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from store import shown
+from store.records import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from store.records import SeriesPoint
 
 _WIDTH, _HEIGHT = 640, 240
-_UNITS = ((1e3, "s"), (1.0, "ms"), (1e-3, "us"), (1e-6, "ns"))
 _BLUE, _RED = "#0969da", "#b42318"
 
 
@@ -38,11 +38,13 @@ def trend_png(points: Sequence[SeriesPoint], *, title: str) -> bytes:
 
 
 def trend_chart(points: Sequence[SeriesPoint], *, title: str) -> Any:
-    """The picture as an Altair chart; times are in the unit that suits the last point."""
+    """The picture as an Altair chart; values are in the unit that suits the last point."""
     import altair as alt
 
     rows = _rows(points)
-    scale, unit = next((pair for pair in _UNITS if rows[-1]["center"] >= pair[0]), _UNITS[-1])
+    quantity = points[-1].series.quantity
+    scale, unit = shown.unit_of(rows[-1]["center"], quantity)
+    what = "ratio" if quantity is Quantity.RATIO else f"time, {unit}"
     for row in rows:
         row.update({bound: row[bound] / scale for bound in ("low", "center", "high")})
     base = alt.Chart(alt.InlineData(values=rows)).encode(
@@ -50,7 +52,7 @@ def trend_chart(points: Sequence[SeriesPoint], *, title: str) -> Any:
     )
     role = alt.Scale(domain=["baseline", "candidate"], range=[_BLUE, _RED])
     shape = alt.Scale(domain=["baseline", "candidate"], range=["circle", "diamond"])
-    y = alt.Y("low:Q", title=f"time, {unit}", scale=alt.Scale(zero=False, nice=True))
+    y = alt.Y("low:Q", title=what, scale=alt.Scale(zero=False, nice=True))
     colour = alt.Color("role:N", scale=role, title=None, legend=alt.Legend(orient="top"))
     bars = base.mark_rule(strokeWidth=2).encode(y=y, y2="high:Q", color=colour)
     marks = base.mark_point(filled=True, size=60, opacity=1).encode(

@@ -133,8 +133,8 @@ def _row(row: Row) -> str:
     rests_on = f"{row.compared}, q {shown.probability(verdict.q_value)}"
     cells = (
         _code(row.label),
-        "-" if verdict.baseline is None else _safe(shown.interval(verdict.baseline)),
-        _safe(shown.interval(verdict.candidate)),
+        "-" if verdict.baseline is None else _safe(shown.interval(verdict.baseline, verdict.series.quantity)),
+        _safe(shown.interval(verdict.candidate, verdict.series.quantity)),
         f'<span style="color:{colour}">{_effect(row.effect)}</span>',
         _safe(verdict.tier),
         f'<span style="color:{colour}">{_safe(row.decided)}</span><br>{_small(rests_on)}',

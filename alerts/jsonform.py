@@ -46,6 +46,7 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
         "benchmark": case.label,
         "name": case.benchmark,
         "parameters": dict(case.parameters),
+        "quantity": verdict.series.quantity,
         "outcome": verdict.outcome,
         "reason": verdict.reason,
         "message": verdict.message,

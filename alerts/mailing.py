@@ -91,5 +91,5 @@ def draw_trend(database: Database, item: JudgedPoint) -> Picture | None:
     return Picture(
         png=chart.trend_png([*points, item.point], title=label),
         alt=f"{shown.visible(label)}: {shown.count(len(points), 'baseline run')}, then this run at "
-        f"{shown.interval(item.point.interval)}",
+        f"{shown.interval(item.point.interval, item.point.series.quantity)}",
     )

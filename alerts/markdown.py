@@ -94,8 +94,8 @@ def _table_row(row: Row) -> str:
     verdict = row.verdict
     cells = (
         code(row.label),
-        "-" if verdict.baseline is None else shown.interval(verdict.baseline),
-        shown.interval(verdict.candidate),
+        "-" if verdict.baseline is None else shown.interval(verdict.baseline, verdict.series.quantity),
+        shown.interval(verdict.candidate, verdict.series.quantity),
         row.effect,
         _prose(shown.probability(verdict.q_value)),
         verdict.tier,

@@ -41,8 +41,8 @@ def _cells(row: Row) -> tuple[str, ...]:
     verdict = row.verdict
     return (
         shown.visible(row.label, limit=_LABEL_LIMIT),
-        "-" if verdict.baseline is None else shown.interval(verdict.baseline),
-        shown.interval(verdict.candidate),
+        "-" if verdict.baseline is None else shown.interval(verdict.baseline, verdict.series.quantity),
+        shown.interval(verdict.candidate, verdict.series.quantity),
         row.effect,
         shown.probability(verdict.q_value),
         verdict.tier,

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from collector.tables import aligned
 from store import shown
-from store.records import FoldStatus, Outcome, Standing
+from store.records import FoldStatus, Outcome, Quantity, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from store.records import Interval, Measurement, Run, SeriesKey, Verdict
 
-_COLUMNS = ("benchmark", "median", "95 % interval", "tier", "windows", "kernels", "verdict")
-_RIGHT = frozenset({"median", "windows", "kernels"})
+_COLUMNS = ("benchmark", "median", "95 % interval", "throughput", "tier", "windows", "kernels", "verdict")
+_RIGHT = frozenset({"median", "throughput", "windows", "kernels"})
 _USABLE_RATIO = 4.0  # of the bounds; beyond it a call might as well have become twice as fast
 
 
@@ -57,8 +57,9 @@ def _row(measurement: Measurement, verdict: str) -> tuple[str, ...]:
     counts = [kernel.count for kernel in measurement.kernels]
     return (
         shown.one_line(measurement.case.label),
-        "none" if interval.center is None else shown.duration(interval.center),
-        _bounds(interval),
+        "none" if interval.center is None else shown.amount(interval.center, measurement.quantity),
+        _bounds(interval, measurement.quantity),
+        _throughput(measurement),
         measurement.tier.value,
         str(interval.windows),
         str(sum(counts)) if counts else "",
@@ -66,7 +67,13 @@ def _row(measurement: Measurement, verdict: str) -> tuple[str, ...]:
     )
 
 
-def _bounds(interval: Interval) -> str:
+def _throughput(measurement: Measurement) -> str:
+    """What the benchmark's flops and bytes come to at the centre; empty where it does not say them."""
+    rates = ((measurement.tflops, "TFLOP/s"), (measurement.bandwidth_tbs, "TB/s"))
+    return ", ".join(f"{shown.digits_of(rate)} {unit}" for rate, unit in rates if rate is not None)
+
+
+def _bounds(interval: Interval, quantity: Quantity) -> str:
     """The bounds, and how far they can be used.
 
     Three windows that differ much give bounds many powers of ten apart. Each then gets a unit of
@@ -74,11 +81,11 @@ def _bounds(interval: Interval) -> str:
     """
     mark = " provisional" if interval.status is FoldStatus.PROVISIONAL else ""
     if interval.bounds is None:
-        return shown.bounds(interval)
+        return shown.bounds(interval, quantity)
     low, _, high = interval.bounds
     if high <= _USABLE_RATIO * low:
-        return f"{shown.bounds(interval)}{mark}"
-    return f"{shown.duration(low)} to {shown.duration(high)}{mark}, too wide to use"
+        return f"{shown.bounds(interval, quantity)}{mark}"
+    return f"{shown.amount(low, quantity)} to {shown.amount(high, quantity)}{mark}, too wide to use"
 
 
 def _verdict_text(verdict: Verdict | None, *, judged: bool) -> str:
@@ -153,6 +160,7 @@ def _measurement_json(run: Run, measurement: Measurement, verdict: Verdict | Non
         "benchmark": measurement.case.benchmark,
         "parameters": dict(measurement.case.parameters),
         "quantity": measurement.quantity.value,
+        "unit": "x" if measurement.quantity is Quantity.RATIO else "ms",
         "cache_state": measurement.cache_state.value,
         "source": measurement.source,
         "median_ms": interval.center,

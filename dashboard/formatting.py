@@ -9,27 +9,27 @@ from store import shown
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from store.records import Interval
+    from store.records import Interval, Quantity
 
 _GPU_DIGITS = 4
 NOTHING = "n/a"
 
 
-def format_duration(milliseconds: float | None) -> str:
-    """A duration with four significant digits, such as ``251.3 us``."""
-    if milliseconds is None:
+def format_amount(value: float | None, quantity: Quantity) -> str:
+    """What was measured, with four significant digits, such as ``251.3 us`` or ``1.234x``."""
+    if value is None:
         return NOTHING
-    return shown.duration(milliseconds)
+    return shown.amount(value, quantity)
 
 
-def format_interval(interval: Interval | None) -> str:
+def format_interval(interval: Interval | None, quantity: Quantity) -> str:
     """The bounds of an interval in one unit, such as ``250.9 … 251.8 us``."""
     bounds = None if interval is None else interval.bounds
     if bounds is None:
         return NOTHING
     low, center, high = bounds
-    length_ms, unit = shown.unit_of(center)
-    return f"{shown.digits_of(low / length_ms)} … {shown.digits_of(high / length_ms)} {unit}"
+    scale, unit = shown.unit_of(center, quantity)
+    return f"{shown.digits_of(low / scale)} … {shown.with_unit(shown.digits_of(high / scale), unit)}"
 
 
 def format_effect(effect: float | None) -> str:

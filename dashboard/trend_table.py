@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dashboard.formatting import NOTHING, format_duration, format_interval, format_moment
+from dashboard.formatting import NOTHING, format_amount, format_interval, format_moment
 from dashboard.tables import Markup, effect_cell, link, plain, tier_badge, two_lines, verdict_badge
 from dashboard.url_state import page_address
 from store import shown
@@ -25,8 +25,8 @@ def trend_cells(row: TrendRow) -> list[Markup]:
     return [
         two_lines(link(shown.short(header.commit_sha), address), " · ".join(marks)),
         plain(format_moment(commit.authored_at) if commit else NOTHING),
-        plain(format_duration(point.interval.center)),
-        plain(format_interval(point.interval)),
+        plain(format_amount(point.interval.center, point.series.quantity)),
+        plain(format_interval(point.interval, point.series.quantity)),
         tier_badge(point.tier, point.tier_evidence),
         verdict_badge(row.verdict),
         effect_cell(row.verdict),

@@ -125,7 +125,7 @@ def _measurements_as_text(measurements: Sequence[Measurement]) -> str:
         lines.append(
             (
                 shown.visible(measurement.case.label, limit=60),
-                shown.interval(measurement.interval),
+                shown.interval(measurement.interval, measurement.quantity),
                 measurement.tier,
                 _part(len(counted), len(measurement.windows)),
                 _part(kept, taken),

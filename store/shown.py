@@ -7,39 +7,47 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from store.records import Quantity
+
 if TYPE_CHECKING:
     from store.records import Interval
 
 _UNITS = ((1e3, "s"), (1.0, "ms"), (1e-3, "us"), (1e-6, "ns"))
 _SIGNIFICANT = 4
 _TEN_PERCENT = 0.1
+_TIMES = "x"  # the unit of a ratio: 1.234x
 SHORT_SHA = 9
 
 
 def duration(milliseconds: float) -> str:
     """Four significant digits in the unit that suits: ``250.3 us``."""
-    scale, unit = unit_of(milliseconds)
-    return f"{digits_of(milliseconds / scale)} {unit}"
+    return amount(milliseconds, Quantity.ELAPSED)
 
 
-def interval(value: Interval) -> str:
+def amount(value: float, quantity: Quantity) -> str:
+    """What was measured, with four significant digits: ``250.3 us``, or ``1.234x`` of a ratio."""
+    scale, unit = unit_of(value, quantity)
+    return with_unit(digits_of(value / scale), unit)
+
+
+def interval(value: Interval, quantity: Quantity) -> str:
     """Centre and bounds in the centre's unit: ``250.3 us (249.9 to 250.8)``."""
     if value.center is None:
         return "no number"
     if value.bounds is None:
-        return f"{duration(value.center)} (no interval)"
-    scale, unit = unit_of(value.center)
+        return f"{amount(value.center, quantity)} (no interval)"
+    scale, unit = unit_of(value.center, quantity)
     low, center, high = (digits_of(bound / scale) for bound in value.bounds)
-    return f"{center} {unit} ({low} to {high})"
+    return f"{with_unit(center, unit)} ({low} to {high})"
 
 
-def bounds(value: Interval) -> str:
+def bounds(value: Interval, quantity: Quantity) -> str:
     """Bounds alone, in the centre's unit: ``249.9 to 250.8 us``."""
     if value.bounds is None:
         return "no interval"
     low, center, high = value.bounds
-    scale, unit = unit_of(center)
-    return f"{digits_of(low / scale)} to {digits_of(high / scale)} {unit}"
+    scale, unit = unit_of(center, quantity)
+    return f"{digits_of(low / scale)} to {with_unit(digits_of(high / scale), unit)}"
 
 
 def change(relative: float) -> str:
@@ -101,10 +109,20 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def unit_of(milliseconds: float) -> tuple[float, str]:
-    """The largest unit in which a duration reads at least 1: its length in milliseconds, and its name."""
-    size = abs(milliseconds) * (1 + 0.5 * 10**-_SIGNIFICANT)  # 999.96 us reads 1.000 ms
+def unit_of(value: float, quantity: Quantity) -> tuple[float, str]:
+    """The largest unit in which a duration reads at least 1: its length in milliseconds, and its name.
+
+    A ratio is shown as it is.
+    """
+    if quantity is Quantity.RATIO:
+        return 1.0, _TIMES
+    size = abs(value) * (1 + 0.5 * 10**-_SIGNIFICANT)  # 999.96 us reads 1.000 ms
     return next(((scale, unit) for scale, unit in _UNITS if size >= scale), _UNITS[-1])
+
+
+def with_unit(digits: str, unit: str) -> str:
+    """Digits and unit as they are written: ``250.3 us``, but ``1.234x``."""
+    return digits + unit if unit == _TIMES else f"{digits} {unit}"
 
 
 def digits_of(value: float) -> str:

@@ -96,8 +96,8 @@ def _values(verdict: Verdict) -> Mapping[str, Any]:
         "verdict": str(verdict.outcome) + (f", {word}" if word else ""),
         "effect": format_effect(verdict.effect),
         "bounds": format_effect_interval(verdict.effect_low, verdict.effect_high),
-        "candidate": format_interval(verdict.candidate),
-        "baseline": f"{format_interval(verdict.baseline)} ({verdict.baseline_kind})",
+        "candidate": format_interval(verdict.candidate, verdict.series.quantity),
+        "baseline": f"{format_interval(verdict.baseline, verdict.series.quantity)} ({verdict.baseline_kind})",
         "message": verdict.message,
     }
 

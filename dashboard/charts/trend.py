@@ -12,7 +12,7 @@ import altair as alt
 
 from dashboard.formatting import (
     NOTHING,
-    format_duration,
+    format_amount,
     format_effect,
     format_interval,
     format_moment,
@@ -47,6 +47,7 @@ _QUANTITY_WORDS = {
     Quantity.DEVICE_BUSY: "device busy time",
     Quantity.DEVICE_BUSY_AND_COPIES: "device busy time with copies",
     Quantity.ELAPSED: "elapsed time",
+    Quantity.RATIO: "time of the first over time of the other",
 }
 
 
@@ -81,8 +82,9 @@ def value_axis(
     if reference_ms is not None:
         return ValueAxis("change since the oldest (%)", reference_ms, relative=True)
     centers = [row.point.interval.center for row in rows if row.point.interval.center]
-    length_ms, unit = shown.unit_of(statistics.median(centers)) if centers else (1.0, "ms")
-    words = _QUANTITY_WORDS[rows[0].point.series.quantity] if rows else "time"
+    quantity = rows[0].point.series.quantity if rows else Quantity.ELAPSED
+    length_ms, unit = shown.unit_of(statistics.median(centers), quantity) if centers else (1.0, "ms")
+    words = _QUANTITY_WORDS[quantity] if rows else "time"
     return ValueAxis(f"{words} ({unit})", length_ms, logarithmic=logarithmic)
 
 
@@ -122,10 +124,13 @@ def describe_trend(rows: Sequence[TrendRow], *, series: SeriesKey) -> str:
     if not centers:
         return f"{series.case.label}: no measurement gave a number."
     marked = sum(row.is_marked for row in rows)
+    oldest, newest, least, most = (
+        format_amount(center, series.quantity)
+        for center in (centers[0], centers[-1], min(centers), max(centers))
+    )
     return (
         f"Trend of {series.case.label} over {len({row.slot for row in rows})} commits: from "
-        f"{format_duration(centers[0])} at the oldest to {format_duration(centers[-1])} at the newest, "
-        f"between {format_duration(min(centers))} and {format_duration(max(centers))}; "
+        f"{oldest} at the oldest to {newest} at the newest, between {least} and {most}; "
         f"{marked} flagged or confirmed. The table below the chart holds every number."
     )
 
@@ -170,8 +175,8 @@ def _values(row: TrendRow, axis: ValueAxis) -> Mapping[str, Any]:
         "commit": shown.short(header.commit_sha) + (" + uncommitted changes" if header.dirty else ""),
         "subject": row.commit.subject if row.commit else NOTHING,
         "authored": format_moment(row.commit.authored_at) if row.commit else NOTHING,
-        "median": format_duration(point.interval.center),
-        "interval": format_interval(point.interval),
+        "median": format_amount(point.interval.center, point.series.quantity),
+        "interval": format_interval(point.interval, point.series.quantity),
         "verdict": _verdict_text(row),
         "evidence": f"{point.tier}: {point.tier_evidence[0]}" if point.tier_evidence else str(point.tier),
         "windows": f"{point.interval.windows} windows, {point.n_samples} samples",

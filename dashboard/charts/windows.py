@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from dashboard.formatting import format_duration
+from dashboard.formatting import format_amount
 from dashboard.palette import CANDIDATE_COLOR, DOUBT_COLOR
 from store import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.records import Measurement, Window
+    from store.records import Measurement, Quantity, Window
 
 SAMPLES_MAX = 2_500
 _KEPT, _LEFT_OUT = "counts", "left out"
@@ -30,9 +30,15 @@ def samples_step(measurement: Measurement) -> int:
 def windows_chart(measurement: Measurement) -> alt.LayerChart | alt.FacetChart:
     """Draw the samples in the order they were taken, with median of each window and the interval."""
     medians = [window.median_ms for window in measurement.windows if window.median_ms is not None]
-    length_ms, unit = shown.unit_of(measurement.interval.center or (medians[0] if medians else 1.0))
+    length_ms, unit = shown.unit_of(
+        measurement.interval.center or (medians[0] if medians else 1.0), measurement.quantity
+    )
     step = samples_step(measurement)
-    samples = [datum for window in measurement.windows for datum in _sample_values(window, length_ms, step)]
+    samples = [
+        datum
+        for window in measurement.windows
+        for datum in _sample_values(window, measurement.quantity, length_ms, step)
+    ]
     x = alt.X(
         "place:Q",
         axis=alt.Axis(title="pass (a fresh process each)", grid=False, tickMinStep=1, format="d"),
@@ -67,7 +73,7 @@ def windows_chart(measurement: Measurement) -> alt.LayerChart | alt.FacetChart:
         )
     )  # fmt: skip
     return alt.layer(
-        *_interval_layers(measurement, length_ms), dots, _median_rules(measurement.windows, length_ms)
+        *_interval_layers(measurement, length_ms), dots, _median_rules(measurement, length_ms)
     ).properties(height=280, width="container")
 
 
@@ -76,7 +82,9 @@ def _x_domain(measurement: Measurement) -> list[float]:
     return [min(passes, default=0) - 0.5, max(passes, default=0) + 0.5]
 
 
-def _sample_values(window: Window, length_ms: float, step: int) -> Sequence[Mapping[str, Any]]:
+def _sample_values(
+    window: Window, quantity: Quantity, length_ms: float, step: int
+) -> Sequence[Mapping[str, Any]]:
     n = len(window.samples_ms)
     values = []
     for index in range(0, n, step):
@@ -87,7 +95,7 @@ def _sample_values(window: Window, length_ms: float, step: int) -> Sequence[Mapp
                 "place": window.pass_index + ((index + 0.5) / n - 0.5) * _WINDOW_WIDTH,
                 "value": window.samples_ms[index] / length_ms,
                 "kind": _KEPT if why is None else _LEFT_OUT,
-                "text": format_duration(window.samples_ms[index]),
+                "text": format_amount(window.samples_ms[index], quantity),
                 "number": f"{index + 1} of {n}",
                 "pass": window.pass_index,
                 "clock": "not read" if clock is None else f"{clock} MHz",
@@ -111,15 +119,15 @@ def _interval_layers(measurement: Measurement, length_ms: float) -> list[alt.Cha
     return [band, line]
 
 
-def _median_rules(windows: Sequence[Window], length_ms: float) -> alt.Chart:
+def _median_rules(measurement: Measurement, length_ms: float) -> alt.Chart:
     values = [
         {
             "start": window.pass_index - _WINDOW_WIDTH / 2,
             "end": window.pass_index + _WINDOW_WIDTH / 2,
             "value": window.median_ms / length_ms,
-            "text": format_duration(window.median_ms),
+            "text": format_amount(window.median_ms, measurement.quantity),
         }
-        for window in windows
+        for window in measurement.windows
         if window.median_ms is not None
     ]
     rules: alt.Chart = (

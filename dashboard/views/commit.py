@@ -12,7 +12,7 @@ from dashboard.charts import windows as windows_charts
 from dashboard.errors import UnknownCommit
 from dashboard.formatting import (
     count_of,
-    format_duration,
+    format_amount,
     format_interval,
     format_moment,
     gpu_label,
@@ -179,8 +179,8 @@ def _measurement_cells(run: Run, measurement: Measurement, verdict: Verdict | No
         two_lines(link(measurement.case.label, trend, more="Show the trend"), measurement.source),
         verdict_badge(verdict),
         effect_cell(verdict),
-        plain(format_duration(measurement.interval.center)),
-        plain(format_interval(measurement.interval)),
+        plain(format_amount(measurement.interval.center, measurement.quantity)),
+        plain(format_interval(measurement.interval, measurement.quantity)),
         tier_badge(measurement.tier, measurement.tier_evidence),
         plain(str(measurement.interval.windows)),
         two_lines(plain(why), "; ".join(measurement.tier_evidence[:1])),
@@ -230,7 +230,7 @@ def _show_one(run: Run, measured: Sequence[Measurement]) -> None:
     st.altair_chart(
         windows_charts.windows_chart(measurement),
         alt=f"Samples of {measurement.case.label} in {count_of(len(measurement.windows), 'window')}; "
-        f"interval {format_interval(measurement.interval)}.",
+        f"interval {format_interval(measurement.interval, measurement.quantity)}.",
     )
     step = windows_charts.samples_step(measurement)
     st.caption(

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import queries, states, url_state
 from dashboard.formatting import (
     count_of,
-    format_duration,
+    format_amount,
     format_interval,
     format_moment,
     gpu_label,
@@ -171,8 +171,8 @@ def _series_cells(row: LatestRow, commits: Mapping[str, Commit]) -> list[Markup]
         ),
         verdict_badge(row.verdict),
         effect_cell(row.verdict),
-        plain(format_duration(point.interval.center)),
-        plain(format_interval(point.interval)),
+        plain(format_amount(point.interval.center, point.series.quantity)),
+        plain(format_interval(point.interval, point.series.quantity)),
         tier_badge(point.tier, point.tier_evidence),
         plain(gpu_label(header.gpu_name, header.gpu_uuid), more=header.gpu_uuid),
         _commit_link(header, commits, on_line=row.on_line),

@@ -6,14 +6,14 @@ import pytest
 
 from dashboard.formatting import (
     count_of,
-    format_duration,
+    format_amount,
     format_effect,
     format_effect_interval,
     format_interval,
     gpu_label,
 )
 from store import shown
-from store.records import FoldStatus, Interval
+from store.records import FoldStatus, Interval, Quantity
 
 
 @pytest.mark.parametrize(
@@ -30,17 +30,17 @@ from store.records import FoldStatus, Interval
     ],
 )
 def test_a_duration_has_four_significant_digits(milliseconds: float | None, text: str) -> None:
-    assert format_duration(milliseconds) == text
+    assert format_amount(milliseconds, Quantity.ELAPSED) == text
 
 
 def test_an_interval_is_written_in_the_unit_of_its_centre() -> None:
     interval = Interval(1.0, 0.9995, 1.0012, 8, FoldStatus.OK)
 
-    assert format_interval(interval) == "0.9995 … 1.001 ms"
+    assert format_interval(interval, Quantity.ELAPSED) == "0.9995 … 1.001 ms"
 
 
 def test_a_refused_interval_has_no_bounds_to_show() -> None:
-    assert format_interval(Interval(1.0, None, None, 2, FoldStatus.REFUSED)) == "n/a"
+    assert format_interval(Interval(1.0, None, None, 2, FoldStatus.REFUSED), Quantity.ELAPSED) == "n/a"
 
 
 @pytest.mark.parametrize(
