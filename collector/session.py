@@ -199,7 +199,8 @@ class Session:
         Args:
             pass_index: from 0.
             seed: the run's seed; each pass has an order of its own.
-            finished: told of each case when it is done, for better or worse.
+            finished: told of each case when it is done, for better or worse; of those that have
+                failed for good at once.
         """
         workloads: dict[str, list[CaseInfo]] = {}
         for case in self.loaded.cases:
@@ -208,6 +209,9 @@ class Session:
         random.Random(f"{seed}/{pass_index}").shuffle(order)  # noqa: S311 - an order, not a secret
         cases = [case for workload in order for case in workload]  # implementations stay together
         waiting = [(position, case) for position, case in enumerate(cases) if case.key not in self._broken]
+        for case in cases:
+            if case.key in self._broken:
+                finished(case)
         while waiting:
             waiting = self._run_process(pass_index, waiting, finished)
 

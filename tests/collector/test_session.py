@@ -376,6 +376,20 @@ def test_no_process_of_a_closed_session_survives(bare_python: str, tmp_path: Pat
     until(lambda: not alive(child))
 
 
+def test_every_pass_tells_of_every_case_so_that_progress_comes_to_its_end(
+    bare_python: str, tmp_path: Path
+) -> None:
+    source = with_good_neighbours("import os\ndef bench_crash(): os._exit(1)")
+    finished: list[list[str]] = []
+
+    with a_session(bare_python, tmp_path, source) as session:
+        for pass_index in range(2):
+            finished.append([])
+            session.run_pass(pass_index, 7, lambda case: finished[-1].append(case.benchmark))
+
+    assert [sorted(names) for names in finished] == [["after", "before", "crash"]] * 2
+
+
 def test_a_case_that_contradicts_itself_is_a_failure_and_is_not_run(bare_python: str, tmp_path: Path) -> None:
     source = """
     from collector.suite import benchmark
