@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from collector.attribution import PREPARE_ID
-from collector.errors import CuptiError
+from collector.errors import AttributionError, CuptiError
 from collector.records import ApiRecord, CopyRecord, KernelRecord, OverheadRecord, Trace
 
 if TYPE_CHECKING:
@@ -153,8 +153,18 @@ class CuptiSession:
         self._cupti.activity_push_external_correlation_id(self._id_kind, external_id)
 
     def pop(self) -> None:
-        """End the innermost ``push``."""
-        self._cupti.activity_pop_external_correlation_id(self._id_kind)
+        """End the innermost ``push``.
+
+        Raises:
+            AttributionError: there is none left, so the call has ended ours.
+        """
+        try:
+            self._cupti.activity_pop_external_correlation_id(self._id_kind)
+        except (RuntimeError, self._cupti.cuptiError) as error:
+            raise AttributionError(
+                f"the timer's external id is gone ({error}): the call pops ids of CUPTI's kind CUSTOM0, "
+                "which the timer needs; use CUSTOM1 or CUSTOM2"
+            ) from error
 
     def now(self) -> int:
         """CUPTI's clock, in nanoseconds."""

@@ -15,7 +15,8 @@
     │   ├── AttributionError    work cannot be given to an iteration
     │   │   └── OffThreadLaunchError  a thread without an iteration number launched it
     │   ├── DisturbedIterationError   compilation, loading or allocation inside an iteration
-    │   └── TimerFloorError     the timer read no time at all
+    │   ├── TimerFloorError     the timer read no time at all
+    │   └── MixedTimersError    what was to be compared was not timed alike
     ├── CheckoutError           the code to measure cannot be laid out
     ├── WorkerError             a worker could not be started or spoke nonsense
     └── NothingMeasuredError    the run holds no number
@@ -85,6 +86,10 @@ class DisturbedIterationError(TimingError):
 
 class TimerFloorError(TimingError):
     """The timer read zero or less: the call is below what it can resolve."""
+
+
+class MixedTimersError(TimingError, RuntimeError):
+    """Calls that were to be compared were not timed in the same way."""
 
 
 class CheckoutError(CollectorError):
