@@ -73,6 +73,14 @@ def keep(run: Run, *, output: Path | None, url: str | None, say: Callable[[str],
         return Kept(problem=f"the run is stored and judged, but its verdicts could not be read: {error}")
 
 
+def keep_whatever(run: Run, *, output: Path | None, url: str | None, say: Callable[[str], None]) -> Kept:
+    """As ``keep``; where the run could be kept nowhere, that is a problem like others."""
+    try:
+        return keep(run, output=output, url=url, say=say)
+    except StoreError as error:
+        return Kept(problem=f"{error}\nThe run could be kept nowhere: what is printed is all there is of it.")
+
+
 def _rescued(run: Run, error: StoreError, bundle: Path | None = None) -> Kept:
     """Put the run into a bundle, unless it lies in one already, and say how to take it in."""
     bundle = bundle or _write_rescue(run)

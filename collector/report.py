@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("benchmark", "median", "95 % interval", "throughput", "tier", "windows", "kernels", "verdict")
 _RIGHT = frozenset({"median", "throughput", "windows", "kernels"})
-_USABLE_RATIO = 4.0  # of the bounds; beyond it a call might as well have become twice as fast
+USABLE_RATIO = 4.0  # of the bounds; beyond it a call might as well have become twice as fast
 
 
 def run_text(run: Run, verdicts: Sequence[Verdict] | None) -> str:
@@ -83,7 +83,7 @@ def _bounds(interval: Interval, quantity: Quantity) -> str:
     if interval.bounds is None:
         return shown.bounds(interval, quantity)
     low, _, high = interval.bounds
-    if high <= _USABLE_RATIO * low:
+    if high <= USABLE_RATIO * low:
         return f"{shown.bounds(interval, quantity)}{mark}"
     return f"{shown.amount(low, quantity)} to {shown.amount(high, quantity)}{mark}, too wide to use"
 

@@ -5,49 +5,20 @@ from __future__ import annotations
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from real_runs import Listener, a_plan, names_of
 from real_workers import benchmarks, until
 from suite_files import a_suite_file
 
 from collector.errors import NothingMeasuredError
-from collector.run import Plan, Watcher, collect_run, environment_key, gpu_lock
+from collector.run import collect_run, environment_key, gpu_lock
 from store.errors import NoRepository, UnknownRevision
-from store.records import ClockRegime, Reading, Run, Tier, Timer
+from store.records import ClockRegime, Reading, Tier, Timer
 
 if TYPE_CHECKING:
     from trees import Tree
-
-    from collector.session import CaseInfo
-
-
-class Listener(Watcher):
-    """Remembers what it was told, and can interrupt after so many windows."""
-
-    def __init__(self, *, interrupt_after: int | None = None) -> None:
-        self.notes: list[str] = []
-        self.size: tuple[int, int] | None = None
-        self.windows = 0
-        self.ended = False
-        self._interrupt_after = interrupt_after
-
-    def started(self, cases: int, passes: int) -> None:
-        self.size = (cases, passes)
-        if self._interrupt_after == 0:
-            raise KeyboardInterrupt
-
-    def window_done(self, case: CaseInfo) -> None:
-        del case
-        self.windows += 1
-        if self.windows == self._interrupt_after:
-            raise KeyboardInterrupt
-
-    def measured(self) -> None:
-        self.ended = True
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 @pytest.fixture(name="project")
@@ -58,18 +29,6 @@ def _project(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Tree:
     tree.commit("Measure x and y")
     monkeypatch.chdir(tree.path)
     return tree
-
-
-def a_plan(python: str, **changes: Any) -> Plan:
-    fields: dict[str, Any] = {
-        "repository": Path(), "suites": ("bench_example.py",), "passes": 3, "timer": "wall",
-        "python": python, "seed": 5,
-    }  # fmt: skip
-    return Plan(**(fields | changes))
-
-
-def names_of(run: Run) -> list[str]:
-    return [measurement.case.benchmark for measurement in run.measurements]
 
 
 def test_a_run_says_what_was_measured_where_and_how(project: Tree, bare_python: str) -> None:
