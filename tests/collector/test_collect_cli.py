@@ -133,7 +133,6 @@ def test_a_store_that_cannot_take_the_run_costs_nothing_but_the_exit_code(projec
         (("--commit", "gone"), "Error: my kernels has no commit 'gone'"),
         (("--python", "/no/such/python"), "Error: cannot start /no/such/python"),
         (("--python", "/bin/true"), "Error: the worker (/bin/true) could not load the suites"),
-        (("--suite", "missing.py"), "Error: there is no suite at missing.py"),
         (("--timer", "cupti"), "timer cupti needs an NVIDIA GPU and none was found"),
         (("--gpu", "0"), "GPU 0 cannot be looked up"),
     ],
