@@ -126,9 +126,8 @@ def compare(
     pacers = {name: Pacer(hold=chosen.paces) for name in calls}
     with claimed_gpu(device) as gpu, chosen.applied(gpu.uuid):
         for name in [*calls, *reversed(calls)]:
-            earlier = pacers[name]
-            pacers[name] = Pacer(chosen.paces, earlier.next_pause_ms, earlier.too_short_ms)
-            samples[name] += timed_samples(calls[name], gpu, method, pacers[name])
+            taken, pacers[name] = timed_samples(calls[name], gpu, method, pacers[name])
+            samples[name] += taken
             _require_one_method(samples)
     first = next(iter(samples.values()))
     return Comparison(tuple(_compared(name, taken, first) for name, taken in samples.items()))

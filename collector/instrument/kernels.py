@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from collector.calls import Call
 from collector.errors import AttributionError, CorruptRecordError, CuptiError, RecordsLostError
+from collector.instrument.holding import held_window, pacer_after
 from collector.instrument.machine import claimed_gpu
 from collector.instrument.policies import UnlockedClockPolicy
 from collector.instrument.recording import recording_session
 from collector.instrument.results import CUDA_EVENTS, CUPTI, Sample, busy_median_ms, cache_state
 from collector.pacing import Pacer
 from collector.timers import CuptiTimer, EventTimer
-from collector.window import Budget, Rig, measure_window
+from collector.window import Budget, Rig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -115,23 +116,33 @@ def bench_kernel(
         allow_events=allow_events,
     )
     with claimed_gpu(device) as gpu, chosen.applied(gpu.uuid):
-        return timed_samples(call, gpu, method, Pacer(hold=chosen.paces))
+        return timed_samples(call, gpu, method, Pacer(hold=chosen.paces))[0]
 
 
-def timed_samples(call: Call, gpu: Gpu, method: Method, pacer: Pacer) -> list[Sample]:
-    """One window of a call on a claimed GPU; for the errors see ``bench_kernel``."""
+def timed_samples(call: Call, gpu: Gpu, method: Method, pacer: Pacer) -> tuple[list[Sample], Pacer]:
+    """One window of a call on a claimed GPU; for the errors see ``bench_kernel``.
+
+    Returns:
+        The samples, and the pacer with which the next window of this call should begin.
+    """
     try:
-        return _from_records(call, gpu, method, pacer)
+        window = _from_records(call, gpu, method, pacer)
     except _CUPTI_GAVE_NOTHING as error:
         if not method.allow_events:
             raise
         reason = f"{type(error).__name__}: {error}"
+    else:
+        samples = _samples(window, CUPTI, None)
+        if not method.count_copies:
+            _point_out_copies(samples)
+        return samples, pacer_after(window, hold=pacer.hold)
     warnings.warn(f"timed with CUDA events, which compares with no CUPTI sample: {reason}", stacklevel=3)
-    window = measure_window(call.run, method.rig(EventTimer(gpu.device, cold=method.flush_l2), gpu, pacer))
-    return _samples(window, CUDA_EVENTS, reason)
+    timer = EventTimer(gpu.device, cold=method.flush_l2)
+    window = held_window(call.run, method.rig(timer, gpu, pacer))
+    return _samples(window, CUDA_EVENTS, reason), pacer_after(window, hold=pacer.hold)
 
 
-def _from_records(call: Call, gpu: Gpu, method: Method, pacer: Pacer) -> list[Sample]:
+def _from_records(call: Call, gpu: Gpu, method: Method, pacer: Pacer) -> MeasuredWindow:
     session = recording_session(gpu.device)
     timer = CuptiTimer(
         session,
@@ -141,18 +152,14 @@ def _from_records(call: Call, gpu: Gpu, method: Method, pacer: Pacer) -> list[Sa
         cold=method.flush_l2,
     )
     try:
-        window = measure_window(call.run, method.rig(timer, gpu, pacer))
+        return held_window(call.run, method.rig(timer, gpu, pacer))
     finally:
         session.pause()  # a call that raised leaves it recording
-    samples = _samples(window, CUPTI, None)
-    if not method.count_copies:
-        _point_out_copies(samples)
-    return samples
 
 
 def _samples(window: MeasuredWindow, timing: str, reason: str | None) -> list[Sample]:
     if window.invalid is not None:
-        warnings.warn(window.invalid, stacklevel=5)
+        warnings.warn(window.invalid, stacklevel=4)
     timings = window.timings
     times = timings.samples_ms
     nothing = [None] * len(times)
@@ -189,5 +196,5 @@ def _point_out_copies(samples: Sequence[Sample]) -> None:
         warnings.warn(
             f"copies and memsets take {copied:.4g} ms a call beside {busy:.4g} ms of kernels and are not "
             "counted: count_copies=True makes them part of device_busy_ms",
-            stacklevel=5,
+            stacklevel=4,
         )

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from collector.calls import Call
 from collector.instrument.bootstrap import median_interval, percentile
 from collector.instrument.grading import grade_window
+from collector.instrument.holding import held_window
 from collector.instrument.machine import claimed_gpu
 from collector.instrument.policies import UnlockedClockPolicy
 from collector.instrument.results import CUDA_EVENTS, TimingResult, cache_state
 from collector.pacing import Pacer
 from collector.timers import EventTimer
-from collector.window import Budget, Rig, measure_window
+from collector.window import Budget, Rig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,7 @@ def measure(
             iterations=iters,
             warmup_calls=warmup,
         )
-        window = measure_window(call.run, rig)
+        window = held_window(call.run, rig)
     if window.invalid is not None:
         warnings.warn(window.invalid, stacklevel=2)
     return _result(window, grade_window(window, chosen, no_telemetry=gpu.no_telemetry), repr(chosen))

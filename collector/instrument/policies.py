@@ -63,7 +63,8 @@ class UnlockedClockPolicy:
 class HeldClockPolicy:
     """Pause before an iteration as long as the GPU needs to stay below its power limit.
 
-    Needs no privilege. None where the clock holds by itself.
+    Needs no privilege. Where the clock holds by itself there is no pause. Where the right pause
+    was found too late, the window is measured again with it, up to three windows in all.
     """
 
     paces: ClassVar[bool] = True
