@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from collector.aa_command import aa
 from collector.doctor import doctor
 from collector.errors import CollectorError
 from collector.exits import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_REGRESSION, give_up
 from collector.keeping import keep_whatever
 from collector.listing import list_cases
+from collector.loaded import SENTINEL_TAG
 from collector.options import choosing, measuring, merged, plan_of, run_only
 from collector.pair_report import pair_json, pair_text
 from collector.paired import Pair, collect_pair
 from collector.progress import Bar, Interrupts
 from collector.report import run_json, run_text
 from collector.run import collect_run
-from collector.session import SENTINEL_TAG
 from store.errors import StoreError
 from store.records import Standing
 
@@ -67,6 +68,7 @@ def list_command(context: click.Context, /, **own: Any) -> None:
         sys.exit(EXIT_NOTHING)
 
 
+collect.add_command(aa)
 collect.add_command(doctor)
 
 

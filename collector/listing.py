@@ -9,8 +9,8 @@ from collector.run import open_session
 from store import shown
 
 if TYPE_CHECKING:
+    from collector.loaded import Loaded
     from collector.run import Plan
-    from collector.session import Loaded
 
 
 def list_cases(plan: Plan, *, as_json: bool) -> tuple[str, bool]:

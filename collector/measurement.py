@@ -25,7 +25,7 @@ from store.records import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from collector.session import CaseInfo
+    from collector.loaded import CaseInfo
 
 HOLDING = (ClockRegime.HELD, ClockRegime.LOCKED, ClockRegime.VERIFY)
 COPY_SHARE_MAX = 0.01  # copies of more than this share of the busy time are pointed out

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from collector.checkout import top_folder
 from collector.clock_guard import clocks_as_asked, undo_left_lock
+from collector.loaded import SENTINEL_TAG
 from collector.run import announce, gpu_lock, open_session, refuse_empty, refuse_nothing, run_of
-from collector.session import SENTINEL_TAG
 from store.git import Repository, measured_history
 from store.records import PairedRole, Run
 

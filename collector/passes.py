@@ -23,6 +23,7 @@ from collector.halves import pooled
 from collector.pacing import Pacer
 from collector.protocol import send
 from collector.suite import SuiteError, check_output, locate, set_up
+from collector.suspend import slept_s
 from collector.telemetry import NoTelemetry, NvmlTelemetry, Telemetry
 from collector.timers import CuptiTimer, EventTimer, Timer, WallTimer
 from collector.traces import write_trace
@@ -47,6 +48,7 @@ class Host:
     cases: dict[str, BenchmarkCase]
     results: IO[str]
     log: int  # descriptor of the log, whatever a benchmark does to its standard output
+    slept_s: float = field(default_factory=slept_s)  # before the run; passes inherit it
 
 
 def run_pass(host: Host, request: Request) -> None:
@@ -102,8 +104,10 @@ class Bench:
     """What a pass measures with, and whom it tells."""
 
     def __init__(self, host: Host, request: Request, session: CuptiSession | None) -> None:
-        self.device: Device = HostDevice() if host.gpu_uuid is None else CudaDevice()
+        # NVML first: of a GPU that is lost it says so, and CUDA something unspecific.
         self.telemetry: Telemetry = NoTelemetry() if host.gpu_uuid is None else NvmlTelemetry(host.gpu_uuid)
+        self.device: Device = HostDevice() if host.gpu_uuid is None else CudaDevice()
+        self.slept_s = host.slept_s
         self._host = host
         self._request = request
         self._session = session
@@ -221,6 +225,7 @@ def _window(station: Station, bench: Bench, budget: Budget, iterations: int | No
         budget=budget,
         iterations=iterations,
         warmup_calls=station.case.options.warmup_calls,
+        slept_s=bench.slept_s,
     )
     window = measure_window(station.call.run, rig).to_json()
     window["telemetry"]["phase.setup_ms"] = {"value": station.ready_ms}

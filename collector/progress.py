@@ -14,7 +14,7 @@ from collector.run import Watcher
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from collector.session import CaseInfo
+    from collector.loaded import CaseInfo
 
 
 class Interrupts:

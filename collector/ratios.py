@@ -17,7 +17,7 @@ from store.records import Case, Measurement, Quantity, Window
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from collector.session import CaseInfo
+    from collector.loaded import CaseInfo
 
 
 def ratios(cases: Sequence[CaseInfo], measurements: Sequence[Measurement]) -> list[Measurement]:

@@ -17,10 +17,11 @@ from collector.checkout import checkout, suite_paths, top_folder
 from collector.claims import lock_path, open_shared
 from collector.clock_guard import clocks_as_asked, undo_left_lock
 from collector.errors import NothingMeasuredError
+from collector.loaded import SENTINEL_TAG, CaseInfo, Loaded
 from collector.measurement import failure_of, measurements_of, readings
 from collector.protocol import PROTOCOL_VERSION, Job
 from collector.ratios import ratios
-from collector.session import SENTINEL_TAG, CaseInfo, Loaded, Session
+from collector.session import Session
 from collector.suite import BUILTIN_SUITE, SENTINEL_SUITE
 from store import shown
 from store.git import measured_history
@@ -36,6 +37,7 @@ ENVIRONMENT_KEYS = {
     "driver": "gpu.driver",
     "cuda": "torch.cuda",
     "torch": "torch.version",
+    "ecc": "gpu.ecc",  # it costs bandwidth on some cards, and differs between nodes of one cloud
     "sm_mhz": "clocks.sm_mhz",  # known where the clock is locked: at another clock it is another series
 }
 PASSES, PASSES_QUICK = 8, 3
@@ -271,13 +273,17 @@ def _header(
 
 
 def environment_key(context: Mapping[str, Any]) -> str:
-    """The part of the series key that names driver, CUDA, torch and a locked clock, where they are known."""
+    """The part of the series key that names driver, CUDA, torch, ECC and a locked clock, as far as known."""
     pairs = {name: context.get(reading) for name, reading in ENVIRONMENT_KEYS.items()}
     return " ".join(
-        f"{name}={reading.value}"
+        f"{name}={_word(reading.value)}"
         for name, reading in sorted(pairs.items())
         if reading and reading.value is not None
     )
+
+
+def _word(value: object) -> str:
+    return ("off", "on")[value] if isinstance(value, bool) else str(value)
 
 
 def _why_nothing(failures: tuple[Failure, ...]) -> str:

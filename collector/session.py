@@ -5,64 +5,22 @@ from __future__ import annotations
 import contextlib
 import random
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import MachineError, WorkerError
 from collector.host import Host, memory_limit_bytes
+from collector.loaded import loaded_from
 from collector.protocol import PROTOCOL_VERSION
-from collector.suite import SENTINEL_SUITE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
+    from collector.loaded import CaseInfo, Loaded
     from collector.protocol import Job
 
 LOAD_LIMIT_S = 300.0  # importing torch and the suites
 PROBE_LIMIT_S = 120.0
-SENTINEL_TAG = "sentinel"
 START_LIMIT_S = 60.0  # from a request to the first word of its process
-
-
-@dataclass(frozen=True)
-class CaseInfo:
-    """A benchmark case as the worker described it.
-
-    Attributes:
-        subject: key of the first implementation of the same workload; its own where there is no other.
-    """
-
-    key: str
-    benchmark: str
-    parameters: Mapping[str, Any]
-    label: str
-    source: str
-    subject: str
-    tags: tuple[str, ...]
-    time_limit_s: float
-    flops: float | None
-    bytes_moved: float | None
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What a host found when it loaded its job.
-
-    Attributes:
-        fork_refused: why passes cannot be forked from it, or None.
-        cases: those that can be run.
-        known: those and the ones that contradict themselves, by key.
-        failures: suites that could not be imported and cases that contradict themselves.
-    """
-
-    timer: str
-    gpu_uuid: str | None
-    gpu_name: str | None
-    fork_refused: str | None
-    cases: tuple[CaseInfo, ...]
-    known: Mapping[str, CaseInfo]
-    failures: tuple[Mapping[str, Any], ...]
-    context: Mapping[str, Any]
 
 
 @dataclass
@@ -168,7 +126,7 @@ class Session:
             )
         if message["protocol"] != PROTOCOL_VERSION:
             raise WorkerError(f"the worker speaks protocol {message['protocol']}, not {PROTOCOL_VERSION}")
-        return _loaded(message, self._job["only"])
+        return loaded_from(message, self._job["only"])
 
     def probe(self) -> None:
         """Read the machine's context and prove that the timer works.
@@ -213,7 +171,40 @@ class Session:
             if case.key in self._broken:
                 finished(case)
         while waiting:
-            waiting = self._run_process(pass_index, waiting, finished)
+            try:
+                waiting = self._run_process(pass_index, waiting, finished)
+            except (MachineError, WorkerError) as error:
+                if not self.collected.windows:
+                    raise
+                self._give_up(waiting, pass_index, error, finished)
+                return
+
+    def _give_up(
+        self,
+        waiting: list[tuple[int, CaseInfo]],
+        pass_index: int,
+        error: MachineError | WorkerError,
+        finished: Callable[[CaseInfo], None],
+    ) -> None:
+        """The machine fails in the middle of a run: keep what it gave, and say of each case what it lacks."""
+        done = {
+            key
+            for key, windows in self.collected.windows.items()
+            if any(window["pass_index"] == pass_index for window in windows)
+        }
+        for _, case in waiting:
+            if case.key not in done and case.key not in self._broken:
+                finished(case)
+        for case in self.loaded.cases:
+            if case.key not in self._broken:
+                self._broken.add(case.key)
+                self._note_failure(
+                    case,
+                    pass_index,
+                    type(error).__name__,
+                    f"no more windows from pass {pass_index} on, because the machine failed: {error}",
+                    log="",
+                )
 
     def _run_process(
         self, pass_index: int, waiting: list[tuple[int, CaseInfo]], finished: Callable[[CaseInfo], None]
@@ -299,14 +290,20 @@ class Session:
             code, what = f"signal-{-status}", f"its process was killed by signal {-status}"
         else:
             code, what = f"exit-{status}", f"its process ended by itself with status {status}"
+        self._note_failure(
+            case, pass_index, code, f"{case.label} gave no window: {what}", log=host.log_tail()
+        )
+
+    def _note_failure(self, case: CaseInfo, pass_index: int, kind: str, message: str, *, log: str) -> None:
+        """A failure that no message of the worker tells."""
         self.collected.failures.append(
             {
                 "case": case.key,
                 "stage": "worker",
-                "kind": code,
-                "message": f"{case.label} gave no window: {what}",
+                "kind": kind,
+                "message": message,
                 "source": case.source,
-                "log": host.log_tail(),
+                "log": log,
                 "pass_index": pass_index,
             }
         )
@@ -322,54 +319,3 @@ def _await_end(host: Host, kind: str) -> int | None:
     while message["type"] not in ("done", "gone", "late"):
         message = host.answer(START_LIMIT_S)  # words it had sent before it was killed
     return message.get("status")
-
-
-def _chosen(case: Mapping[str, Any], only: Sequence[str]) -> bool:
-    """Whether the globs choose a case; sentinels always run, for they judge the machine."""
-    names = (case["benchmark"], case["label"])
-    return (
-        not only or SENTINEL_TAG in case["tags"] or any(fnmatchcase(n, glob) for n in names for glob in only)
-    )
-
-
-def _errors_and_context(message: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """What could not be loaded; sentinels need torch, and where nobody has it they are no failure."""
-    errors, context = message["errors"], dict(message["context"])
-    if "error" in context["torch.version"]:
-        own = "/".join(SENTINEL_SUITE.parts[-3:])
-        missing = [error for error in errors if own in error["source"]]
-        if missing:
-            errors = [error for error in errors if error not in missing]
-            context["sentinels"] = {"error": f"not measured: {missing[0]['message']}"}
-    return errors, context
-
-
-def _loaded(message: Mapping[str, Any], only: Sequence[str]) -> Loaded:
-    errors, context = _errors_and_context(message)
-    described = [case for case in message["cases"] if _chosen(case, only)]
-    known = {
-        case["key"]: CaseInfo(
-            key=case["key"],
-            benchmark=case["benchmark"],
-            parameters=case["parameters"],
-            label=case["label"],
-            source=case["source"],
-            subject=case["subject"],
-            tags=tuple(case["tags"]),
-            time_limit_s=case["time_limit_s"],
-            flops=case["flops"],
-            bytes_moved=case["bytes_moved"],
-        )
-        for case in described
-    }
-    contradictory = {case["key"]: case["error"] for case in described if case["error"]}
-    return Loaded(
-        timer=message["timer"],
-        gpu_uuid=message["gpu_uuid"],
-        gpu_name=message["gpu_name"],
-        fork_refused=message["fork_refused"],
-        cases=tuple(case for key, case in known.items() if key not in contradictory),
-        known=known,
-        failures=(*errors, *contradictory.values()),
-        context=context,
-    )

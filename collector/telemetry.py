@@ -6,6 +6,7 @@ A value that cannot be read becomes a reading with the error, never a zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from collector.errors import GpuNotFoundError, TelemetryError
@@ -26,6 +27,7 @@ THROTTLE_COUNTERS = {
 
 
 _HIDES_ALL = ("", "-1")  # values of CUDA_VISIBLE_DEVICES by which a user hides every GPU
+_DEVICE_FILES = Path("/dev")
 
 
 class Telemetry(Protocol):
@@ -116,16 +118,21 @@ def find_gpu(wanted: str | None, visible: str | None) -> VisibleGpu | None:
         or hides them all on purpose (``CUDA_VISIBLE_DEVICES`` empty or -1).
 
     Raises:
-        GpuNotFoundError: the GPU asked for is not there.
+        GpuNotFoundError: the GPU asked for is not there, cannot be reached, or is cut into
+            instances.
     """
+    if wanted is None and visible is not None and visible.strip() in _HIDES_ALL:
+        return None
     try:
         nvml = open_nvml()
     except TelemetryError as error:
-        if wanted is None:
+        present = sorted(path.name for path in _DEVICE_FILES.glob("nvidia[0-9]*"))
+        if wanted is None and not present:
             return None
-        raise GpuNotFoundError(f"GPU {wanted} cannot be looked up: {error}") from error
-    if wanted is None and visible is not None and visible.strip() in _HIDES_ALL:
-        return None
+        what = f"GPU {wanted}" if wanted is not None else f"the GPU that /dev/{present[0]} belongs to"
+        raise GpuNotFoundError(
+            f"{what} cannot be looked up: {error}. To measure without a GPU set CUDA_VISIBLE_DEVICES=-1"
+        ) from error
     listed, silent = _list_gpus(nvml)
     if wanted is None and not listed and not silent:
         return None
@@ -140,12 +147,27 @@ def find_gpu(wanted: str | None, visible: str | None) -> VisibleGpu | None:
     else:
         matches = candidates[int(wanted or 0) :][:1]
     if len(matches) == 1:
+        _refuse_instances(nvml, matches[0])
         return matches[0]
     known = ", ".join(f"{position}: {gpu.uuid}" for position, gpu in enumerate(candidates)) or "none"
     if visible is not None:
         known += f" (CUDA_VISIBLE_DEVICES is {visible!r})"
     what = f"{wanted} fits {len(matches)} GPUs" if matches else f"there is no GPU {wanted or 0}"
     raise GpuNotFoundError(f"{what}; visible are {known}: give --gpu the index or UUID of a whole GPU")
+
+
+def _refuse_instances(nvml: Any, gpu: VisibleGpu) -> None:
+    """A GPU that is cut into MIG instances shares clock and power between them, and with that its times."""
+    try:
+        cut = bool(nvml.nvmlDeviceGetMigMode(nvml.nvmlDeviceGetHandleByUUID(gpu.uuid))[0])
+    except nvml.NVMLError:
+        return  # a GPU that knows no instances
+    if cut:
+        raise GpuNotFoundError(
+            f"GPU {gpu.uuid} is cut into MIG instances, which share clock and power, so that one would "
+            f"measure what the others do: give --gpu a whole GPU, or have an administrator run "
+            f"`nvidia-smi -i {gpu.uuid} -mig 0`"
+        )
 
 
 def _list_gpus(nvml: Any) -> tuple[list[VisibleGpu], list[str]]:
@@ -283,6 +305,7 @@ class NvmlTelemetry:
             "gpu.virtualization_mode": lambda: n.nvmlDeviceGetVirtualizationMode(h),
             "gpu.pcie_generation": lambda: n.nvmlDeviceGetCurrPcieLinkGeneration(h),
             "gpu.pcie_width": lambda: n.nvmlDeviceGetCurrPcieLinkWidth(h),
+            "gpu.memory_bus_bits": lambda: n.nvmlDeviceGetMemoryBusWidth(h),
             "gpu.memory_total_bytes": lambda: n.nvmlDeviceGetMemoryInfo(h).total,
             "gpu.processes": lambda: len(n.nvmlDeviceGetComputeRunningProcesses(h)),
         }

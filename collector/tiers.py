@@ -155,6 +155,9 @@ def _missing_for_a(counted: Sequence[Window], regime: ClockRegime) -> list[str]:
     total = sum(len(window.samples_ms) for window in counted)
     if kept < SAMPLES_MIN:
         missing.append(f"{kept} samples, tier A needs {SAMPLES_MIN}")
+    varying = [window.pass_index for window in counted if len(set(window.n_kernels)) > 1]
+    if varying:
+        missing.append(f"the number of kernels differs between iterations of pass {_listed(varying)}")
     if total - kept > LEFT_OUT_SHARE_MAX * total:
         missing.append(f"{total - kept} of {total} samples were taken outside the clock band")
     return missing + _disturbances(counted)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.attribution import PREPARE_ID, LaunchShape, attribute
-from collector.errors import TimerFloorError
+from collector.errors import CuptiError, TimerFloorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,8 +108,13 @@ class CuptiTimer:
             self._session.pop()
 
     def begin(self, iterations: int, call: Callable[[], object]) -> None:
-        """Record from here on; counts and calls do not matter here."""
+        """Record from here on; counts and calls do not matter here.
+
+        Raises:
+            CuptiError: PyTorch's profiler is recording in this process.
+        """
         del iterations, call
+        _refuse_torch_profiler()
         self._session.resume()
         self._session.discard()
         self._bounds = []
@@ -158,6 +164,16 @@ class CuptiTimer:
     def enlarge(self) -> None:
         """Ask for four times the buffer from here on."""
         self._session.buffer_bytes *= 4
+
+
+def _refuse_torch_profiler() -> None:
+    """Two listeners would take each other's records."""
+    profiler = sys.modules.get("torch.autograd.profiler")
+    if getattr(profiler, "_is_profiler_enabled", False):
+        raise CuptiError(
+            "torch.profiler records in this process and would take CUPTI's records: end it before the "
+            "benchmark returns its call"
+        )
 
 
 class EventTimer:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import RecordsLostError
 from collector.pacing import REASONS_BENIGN
+from collector.suspend import slept_s, why_invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +48,8 @@ class Budget:
 
     def iterations(self, cost_ms: float) -> int:
         """Iterations that fit, when one costs so much from end to end."""
+        if not cost_ms > 0:  # below what the host's clock can tell
+            return self.iterations_max
         return min(self.iterations_max, max(self.iterations_min, math.floor(self.measure_ms / cost_ms)))
 
     def halved(self) -> Budget:
@@ -71,6 +74,8 @@ class Rig:
     Attributes:
         reset: called before every iteration, outside the timed region.
         clears_cache: clear L2 before every iteration.
+        slept_s: how long the machine had been suspended when the run began; what it sleeps
+            since then spoils the window.
     """
 
     timer: Timer
@@ -82,6 +87,7 @@ class Rig:
     budget: Budget = SUITE_BUDGET
     iterations: int | None = None
     warmup_calls: int | None = None
+    slept_s: float = field(default_factory=slept_s)
 
 
 @dataclass
@@ -282,7 +288,9 @@ def _timed_loop(
     timings = rig.timer.finish()
     read = time.perf_counter()
     others = max(others, _other_processes(rig.telemetry))
-    invalid = f"{others} other processes used the GPU: keep it to the benchmark alone" if others else None
+    invalid = why_invalid(rig.slept_s)
+    if others:
+        invalid = f"{others} other processes used the GPU: keep it to the benchmark alone"
     telemetry = dict(rig.telemetry.window_readings())
     telemetry["phase.loop_ms"] = {"value": (looped - begun) * 1e3}
     telemetry["phase.read_ms"] = {"value": (read - looped) * 1e3}

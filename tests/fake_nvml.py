@@ -25,6 +25,7 @@ NVML_ERROR_NOT_FOUND = 6
 NVML_ERROR_LIBRARY_NOT_FOUND = 12
 NVML_ERROR_FUNCTION_NOT_FOUND = 13
 NVML_ERROR_GPU_IS_LOST = 15
+NVML_ERROR_LIB_RM_VERSION_MISMATCH = 18
 NVML_CLOCK_SM = 1
 NVML_CLOCK_MEM = 2
 NVML_TEMPERATURE_GPU = 0
@@ -64,6 +65,10 @@ class NVMLError_GpuIsLost(NVMLError):  # noqa: N801
     pass
 
 
+class NVMLError_LibRmVersionMismatch(NVMLError):  # noqa: N801
+    pass
+
+
 _CLASSES: dict[int, type[NVMLError]] = {
     NVML_ERROR_NOT_SUPPORTED: NVMLError_NotSupported,
     NVML_ERROR_NO_PERMISSION: NVMLError_NoPermission,
@@ -71,6 +76,7 @@ _CLASSES: dict[int, type[NVMLError]] = {
     NVML_ERROR_LIBRARY_NOT_FOUND: NVMLError_LibraryNotFound,
     NVML_ERROR_FUNCTION_NOT_FOUND: NVMLError_FunctionNotFound,
     NVML_ERROR_GPU_IS_LOST: NVMLError_GpuIsLost,
+    NVML_ERROR_LIB_RM_VERSION_MISMATCH: NVMLError_LibRmVersionMismatch,
 }
 _TEXTS = {
     NVML_ERROR_NOT_SUPPORTED: "Not Supported",
@@ -79,6 +85,7 @@ _TEXTS = {
     NVML_ERROR_LIBRARY_NOT_FOUND: "NVML Shared Library Not Found",
     NVML_ERROR_FUNCTION_NOT_FOUND: "Function Not Found",
     NVML_ERROR_GPU_IS_LOST: "GPU is lost",
+    NVML_ERROR_LIB_RM_VERSION_MISMATCH: "Driver/library version mismatch",
 }
 
 
@@ -267,8 +274,8 @@ def nvmlDeviceGetEccMode(handle: int) -> list[int]:
 
 
 def nvmlDeviceGetMigMode(device: int) -> list[int]:
-    _read("nvmlDeviceGetMigMode", device, "uuid")
-    return [0, 0]
+    mode = int(_read("nvmlDeviceGetMigMode", device, "mig"))
+    return [mode, mode]
 
 
 def nvmlDeviceGetVirtualizationMode(handle: int) -> int:
@@ -284,6 +291,11 @@ def nvmlDeviceGetCurrPcieLinkGeneration(handle: int) -> int:
 def nvmlDeviceGetCurrPcieLinkWidth(handle: int) -> int:
     _read("nvmlDeviceGetCurrPcieLinkWidth", handle, "uuid")
     return 16
+
+
+def nvmlDeviceGetMemoryBusWidth(device: int) -> int:
+    _read("nvmlDeviceGetMemoryBusWidth", device, "uuid")
+    return 6144
 
 
 def nvmlDeviceGetMemoryInfo(handle: int, version: object = None) -> SimpleNamespace:

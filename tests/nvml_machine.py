@@ -105,6 +105,7 @@ def a_gpu(uuid: str, **changes: Any) -> dict[str, Any]:
         "locked_mhz": None,
         "power_limit_mw": 700_000,
         "persistence": 1,
+        "mig": 0,
         "reasons": 0,
         "processes": [4000],
         "fields": {"74": 10, "76": 0, "269": 0, "270": 0, "271": 0, "186": 118_500},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from collector.run import Plan, Watcher
 
 if TYPE_CHECKING:
-    from collector.session import CaseInfo
+    from collector.loaded import CaseInfo
     from store.records import Run
 
 

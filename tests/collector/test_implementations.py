@@ -17,10 +17,10 @@ from alerts.markdown import render_markdown
 from alerts.message import compose
 from collector.errors import TimingError
 from collector.halves import pooled
+from collector.loaded import CaseInfo
 from collector.measurement import measurements_of
 from collector.ratios import ratios
 from collector.report import run_json, run_text
-from collector.session import CaseInfo
 from collector.window import SUITE_BUDGET
 from store.bundle import read_bundle, write_bundle
 from store.database import Database

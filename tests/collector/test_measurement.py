@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from collector.loaded import CaseInfo
 from collector.measurement import failure_of, measurements_of
 from collector.pacing import REASON_SW_POWER_CAP
-from collector.session import CaseInfo
 from store.records import (
     CacheState,
     ClockRegime,

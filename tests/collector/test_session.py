@@ -25,7 +25,8 @@ from collector.errors import WorkerError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.session import CaseInfo, Session
+    from collector.loaded import CaseInfo
+    from collector.session import Session
 
 MIB = 2**20
 
