@@ -19,6 +19,7 @@
     │   └── MixedTimersError    what was to be compared was not timed alike
     ├── CheckoutError           the code to measure cannot be laid out
     ├── WorkerError             a worker could not be started or spoke nonsense
+    ├── StudyError              runs cannot be compared with one another
     └── NothingMeasuredError    the run holds no number
 
 Every message says what happened, where, and what to do next. This module imports the
@@ -98,6 +99,10 @@ class CheckoutError(CollectorError):
 
 class WorkerError(CollectorError):
     """A worker process could not be started, or did not speak the protocol."""
+
+
+class StudyError(CollectorError):
+    """Runs of the same code cannot be compared with one another."""
 
 
 class NothingMeasuredError(CollectorError):
