@@ -359,6 +359,8 @@ def test_control_c_in_a_terminal_reaches_the_command_and_not_the_workers(
     ) as running:
         os.close(theirs)
         until(lambda: len(_pids(project)) > 6)
+        host = _pids(project)[1]
+        assert os.getsid(host) == host  # it and its workers have no terminal that could interrupt them
         os.write(ours, b"\x03")
         shown = _read_to_end(ours)
 
