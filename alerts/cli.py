@@ -1,4 +1,4 @@
-"""The command ``alerts``: judge a run, compare two commits, tell people."""
+"""The command ``alerts``: judge a run, compare two commits, date steps, tell people."""
 
 from __future__ import annotations
 
@@ -122,6 +122,22 @@ def compare(
     judgement = compare_sides(Database(url), base, candidate, gpu=gpu, checkout=repo)
     click.echo(comparison_json(judgement) if form == "json" else render_text(compose(judgement)).rstrip())
     _leave(judgement, fail_on)
+
+
+@alerts.command()
+@click.option("--gpu", metavar="UUID", help="GPU, or the beginning of its UUID.  [default: all]")
+@_format_option
+@_store_option
+def steps(url: str, gpu: str | None, form: str) -> None:
+    """Search every series for the commits at which its level changed, and save what is found.
+
+    A search of the same series replaces what an earlier one found. Meant for every night, or on demand.
+    """
+    from alerts.change_points import search
+    from alerts.stepforms import render_steps, steps_json
+
+    histories = search(Database(url), gpu=gpu)
+    click.echo(steps_json(histories) if form == "json" else render_steps(histories))
 
 
 @alerts.command()

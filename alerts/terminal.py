@@ -34,7 +34,7 @@ def _table(rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
     heads = ("benchmark", "baseline", "candidate", "change (95 %)", "q", "tier", "rests on", "verdict")
-    return _aligned([heads, *(_cells(row) for row in rows)])
+    return aligned([heads, *(_cells(row) for row in rows)])
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -51,7 +51,8 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table with every column as wide as its widest cell, one line a row."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
