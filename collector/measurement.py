@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from collector.intervals import FOLD_VERSION, fold_windows
+from collector.remarks import remarks
 from collector.tiers import NO_BAND, ClockBand, clock_band, grade
 from store.records import (
     CacheState,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collector.loaded import CaseInfo
 
 HOLDING = (ClockRegime.HELD, ClockRegime.LOCKED, ClockRegime.VERIFY)
-COPY_SHARE_MAX = 0.01  # copies of more than this share of the busy time are pointed out
 
 
 def measurements_of(
@@ -94,7 +94,7 @@ def _measurement(
         interval=fold_windows([window.kept_ms for window in counted], resolution=resolution_ms),
         resolution_ms=resolution_ms,
         tier=graded.tier,
-        tier_evidence=(*graded.evidence, *_copy_note(counted, quantity)),
+        tier_evidence=(*graded.evidence, *remarks(counted, quantity)),
         kernels=_kernels(messages),
         flops=case.flops,
         bytes_moved=case.bytes_moved,
@@ -158,21 +158,6 @@ def _kernels(messages: Sequence[Mapping[str, Any]]) -> tuple[Kernel, ...]:
 def _triple(values: Sequence[int]) -> tuple[int, int, int]:
     x, y, z = values
     return x, y, z
-
-
-def _copy_note(counted: Sequence[Window], quantity: Quantity) -> tuple[str, ...]:
-    """Point out copies that the headline does not contain."""
-    if quantity is not Quantity.DEVICE_BUSY:
-        return ()
-    copied = sum(sum(window.copy_ms) for window in counted)
-    busy = sum(sum(window.samples_ms) for window in counted)
-    if copied <= COPY_SHARE_MAX * busy:
-        return ()
-    note = (
-        f"copies and memsets take {copied / busy:.0%} on top of the kernels and are not counted: "
-        "count_copies=True makes them part of the number"
-    )
-    return (note,)
 
 
 def failure_of(message: Mapping[str, Any], cases: Mapping[str, CaseInfo]) -> Failure:

@@ -74,7 +74,9 @@ def probe_gpu(*, with_cupti: bool) -> tuple[dict[str, JsonReading], bool]:
         if session is not None:
             proven = prove_recording(session, device)
             readings["cupti.drop_counter_proven"] = {"value": proven}
-            readings["cupti.library"] = reading_of(_loaded_library)
+            readings["cupti.library"] = reading_of(
+                lambda: library_in(Path("/proc/self/maps").read_text(encoding="utf-8"))
+            )
     finally:
         if session is not None:
             session.stop()
@@ -105,10 +107,13 @@ def prove_recording(session: CuptiSession, device: Device) -> bool:
     return proven
 
 
-def _loaded_library() -> str | None:
-    """The file that CUPTI was loaded from; several on one machine are a common cause of trouble."""
-    lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
-    return next((line.split(maxsplit=5)[-1] for line in lines if "libcupti.so" in line), None)
+def library_in(maps: str) -> str | None:
+    """The file that CUPTI was loaded from; several on one machine are a common cause of trouble.
+
+    Args:
+        maps: what ``/proc/self/maps`` says.
+    """
+    return next((line.split(maxsplit=5)[-1] for line in maps.splitlines() if "libcupti.so" in line), None)
 
 
 def _canary(session: CuptiSession, device: Device, call: Callable[[], object]) -> None:

@@ -21,6 +21,7 @@ from collector.loaded import SENTINEL_TAG, CaseInfo, Loaded
 from collector.measurement import failure_of, measurements_of, readings
 from collector.protocol import PROTOCOL_VERSION, Job
 from collector.ratios import ratios
+from collector.remarks import with_roofline
 from collector.session import Session
 from collector.suite import BUILTIN_SUITE, SENTINEL_SUITE
 from store import shown
@@ -227,6 +228,8 @@ def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[
             proven_mhz=collected.context.get("clocks.sm_mhz", {}).get("value"),
         )
     ]
+    context = readings(collected.context)
+    measurements = [with_roofline(measurement, context) for measurement in measurements]
     measurements += ratios(loaded.cases, measurements)
     return tuple(measurements), tuple(failure_of(message, loaded.known) for message in collected.failures)
 

@@ -10,6 +10,7 @@ import pytest
 
 from collector.errors import RecordsLostError
 from collector.pacing import REASON_SW_POWER_CAP, Pacer
+from collector.suspend import slept_s
 from collector.timers import Timings
 from collector.window import ATTEMPTS, Budget, MeasuredWindow, Rig, measure_window
 
@@ -229,6 +230,24 @@ def test_the_budget_decides_the_iterations_between_its_bounds(cost_ms: float, it
 
 def test_a_number_of_iterations_that_the_benchmark_asks_for_is_kept() -> None:
     assert len(measure(Diary(), iterations=17).timings.samples_ms) == 17
+
+
+def test_a_cost_that_the_clock_cannot_tell_asks_for_the_most_iterations() -> None:
+    assert Budget().iterations(0.0) == 200
+
+
+def test_a_window_after_a_suspend_is_kept_and_does_not_count() -> None:
+    diary = Diary()
+    rig = Rig(
+        timer=diary, device=diary, telemetry=diary, pacer=Pacer(hold=True), iterations=3,
+        slept_s=slept_s() - 60,
+    )  # fmt: skip
+
+    window = measure_window(lambda: None, rig)
+
+    assert window.invalid is not None
+    assert "the machine was suspended for 60.0 s" in window.invalid
+    assert len(window.timings.samples_ms) == 3
 
 
 def test_a_window_survives_the_way_to_its_parent() -> None:
