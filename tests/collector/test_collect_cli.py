@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -285,10 +286,18 @@ def test_a_terminal_is_shown_how_far_it_is_and_how_long_it_takes(
     assert any(f"{count}/8  00:00:0" in shown for count in range(8))
 
 
-def _started(project: Project, *arguments: str, **streams: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        project.command("--passes", "500", *arguments), cwd=project.path, text=True, **streams
-    )
+@contextlib.contextmanager
+def _started(
+    project: Project, *arguments: str, before: tuple[str, ...] = (), **streams: Any
+) -> Iterator[subprocess.Popen[str]]:
+    """A command that would measure for a minute; a test that fails does not wait for its end."""
+    command_line = [*before, *project.command("--passes", "500", *arguments)]
+    with subprocess.Popen(command_line, cwd=project.path, text=True, **streams) as running:
+        try:
+            yield running
+        except BaseException:
+            running.kill()
+            raise
 
 
 def _pids(project: Project) -> list[int]:
@@ -303,8 +312,7 @@ def _all_ended(pids: list[int]) -> bool:
 
 def test_an_interrupted_run_is_stored_as_such_and_no_process_survives(project: Project) -> None:
     a_suite_file(project.path, LEAVES_PIDS)
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with _started(project, **streams) as running:
+    with _started(project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         until(lambda: len(_pids(project)) > 6)
         running.send_signal(signal.SIGINT)
         output, errors = running.communicate(timeout=LIMIT_S)
@@ -353,9 +361,9 @@ def test_control_c_in_a_terminal_reaches_the_command_and_not_the_workers(
 ) -> None:
     a_suite_file(project.path, LEAVES_PIDS)
     ours, theirs = terminal
-    command_line = ["setsid", "--ctty", "--wait", *project.command("--passes", "500", "--output", "run")]
-    with subprocess.Popen(
-        command_line, cwd=project.path, stdin=theirs, stdout=theirs, stderr=theirs
+    before = ("setsid", "--ctty")
+    with _started(
+        project, "--output", "run", before=before, stdin=theirs, stdout=theirs, stderr=theirs
     ) as running:
         os.close(theirs)
         until(lambda: len(_pids(project)) > 6)
