@@ -12,7 +12,7 @@ from collector.instrument.bootstrap import median_interval, percentile, ratio_in
 from collector.instrument.kernels import Method, timed_samples
 from collector.instrument.machine import claimed_gpu
 from collector.instrument.policies import UnlockedClockPolicy
-from collector.instrument.results import Sample, busy_median_ms
+from collector.instrument.results import Sample, busy_median_ms, known
 from collector.pacing import Pacer
 from collector.window import Budget
 
@@ -61,10 +61,18 @@ class Comparison:
         names = ", ".join(one.name for one in self.implementations)
         raise KeyError(f"{name} was not compared; compared were {names}")
 
+    @property
+    def sm_clocks_mhz(self) -> tuple[int, int] | None:
+        """Lowest and highest SM clock over all samples; None where it could not be read."""
+        clocks = known([s.sm_clock_mhz for one in self.implementations for s in one.samples])
+        return (min(clocks), max(clocks)) if clocks else None
+
     def __repr__(self) -> str:
         first = self.implementations[0]
+        clocks = self.sm_clocks_mhz
+        at = "SM clock unknown" if clocks is None else f"SM clock {clocks[0]} to {clocks[1]} MHz"
         width = max(len(one.name) for one in self.implementations)
-        lines = [f"Comparison ({first.samples[0].timing}; intervals of these two passes only):"]
+        lines = [f"Comparison ({first.samples[0].timing}, {at}; intervals of these two passes only):"]
         for one in self.implementations:
             line = (
                 f"  {one.name:{width}}  {one.median_ms:.5g} ms [{one.ci95_lo_ms:.5g}, {one.ci95_hi_ms:.5g}]"
