@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from collector.checkout import top_folder
 from collector.errors import StudyError
+from store import shown
 from store.git import Repository
 from store.records import Reading
 from store.runs import find_runs, load_run
@@ -97,11 +98,11 @@ def stored_runs(database: Database, plan: Plan) -> list[Run]:
     ]
     gpus = sorted({header.gpu_uuid for header in found})
     if len(gpus) > 1:
-        raise StudyError(f"{sha[:9]} was measured on {', '.join(gpus)}: choose one with --gpu UUID")
+        raise StudyError(f"{shown.short(sha)} was measured on {', '.join(gpus)}: choose one with --gpu UUID")
     if len(found) < 2:  # noqa: PLR2004 - a pair
         raise StudyError(
-            f"{database.url} holds {len(found)} whole runs of {sha[:9]}, and 2 are the fewest that can be "
-            f"compared: measure them with `collect aa --commit {sha[:9]}`"
+            f"{database.url} holds {shown.count(len(found), 'whole run')} of {shown.short(sha)}, and 2 are the fewest that can be "
+            f"compared: measure them with `collect aa --commit {shown.short(sha)}`"
         )
     return [load_run(database, header.run_id) for header in found]
 
