@@ -101,8 +101,8 @@ def stored_runs(database: Database, plan: Plan) -> list[Run]:
         raise StudyError(f"{shown.short(sha)} was measured on {', '.join(gpus)}: choose one with --gpu UUID")
     if len(found) < 2:  # noqa: PLR2004 - a pair
         raise StudyError(
-            f"{database.url} holds {shown.count(len(found), 'whole run')} of {shown.short(sha)}, and 2 are the fewest that can be "
-            f"compared: measure them with `collect aa --commit {shown.short(sha)}`"
+            f"{database.url} holds {shown.count(len(found), 'whole run')} of {shown.short(sha)}, and 2 are "
+            f"the fewest that can be compared: measure them with `collect aa --commit {shown.short(sha)}`"
         )
     return [load_run(database, header.run_id) for header in found]
 
