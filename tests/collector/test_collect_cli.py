@@ -9,17 +9,16 @@ import pty
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from collect_command import COLLECT, LIMIT_S, Project
 from real_workers import alive, benchmarks, until
 from suite_files import a_suite_file
 
 from collector.cli import collect as command
 from store.bundle import read_bundle
-from store.database import Database
 from store.runs import find_runs, load_run
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
     from trees import Tree
 
-LIMIT_S = 60
-COLLECT = [sys.executable, "-P", "-m", "collector"]
 # Every process of every pass leaves its id, so that a test can see whether one survived.
 LEAVES_PIDS = """
 import os, pathlib
@@ -38,30 +35,6 @@ def bench_slow():
         stream.write(f"{os.getpid()} {os.getppid()}\\n")
     return lambda: None
 """
-
-
-@dataclass(frozen=True)
-class Project:
-    """A repository with a suite, and how to run the command in it."""
-
-    path: Path
-    python: str
-
-    def collect(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=self.path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=LIMIT_S,
-        )
-
-    def command(self, *arguments: str) -> list[str]:
-        return [*COLLECT, "--python", self.python, "--suite", "bench_example.py", *arguments]
-
-    def store(self) -> Database:
-        return Database(self.path / "kernelwatch.duckdb")
 
 
 @pytest.fixture(name="project")
