@@ -108,6 +108,7 @@ class Bench:
         self.telemetry: Telemetry = NoTelemetry() if host.gpu_uuid is None else NvmlTelemetry(host.gpu_uuid)
         self.device: Device = HostDevice() if host.gpu_uuid is None else CudaDevice()
         self.slept_s = host.slept_s
+        self._holds_clocks = host.job["clocks"] == "held" and host.gpu_uuid is not None
         self._host = host
         self._request = request
         self._session = session
@@ -116,7 +117,7 @@ class Bench:
     def station(self, case: BenchmarkCase, position: int) -> Station:
         """A place for a case, with a timer and a pacer of its own."""
         pause_ms, too_short_ms = self._request["pacing"].get(case.key, (0.0, 0.0))
-        pacer = Pacer(self._host.job["clocks"] == "held", pause_ms, too_short_ms)
+        pacer = Pacer(self._holds_clocks, pause_ms, too_short_ms)
         return Station(case, position, self._timer(case), pacer)
 
     def _timer(self, case: BenchmarkCase) -> Timer:

@@ -12,6 +12,7 @@ from collector.pacing import (
     REASON_SW_POWER_CAP,
     SETTLED_AFTER,
     Pacer,
+    least_pause_ms,
     reason_names,
 )
 
@@ -138,8 +139,39 @@ def test_a_pause_that_failed_is_not_shortened() -> None:
     assert pacer.too_short_ms == 4.0
 
 
+@pytest.mark.parametrize(
+    ("call_ms", "pause_ms"),
+    [(0.002, 0.0), (0.1, 0.0), (0.11, 0.06), (0.205, 0.63), (0.6, 3.0), (1.3, 7.2), (1000.0, 10.0)],
+)
+def test_the_least_pause_follows_the_length_of_the_call_alone(call_ms: float, pause_ms: float) -> None:
+    assert least_pause_ms(call_ms) == pytest.approx(pause_ms)
+
+
+def test_a_call_one_percent_longer_is_paused_almost_alike() -> None:
+    for call_ms in (0.099, 0.1, 0.15, 0.3, 0.9, 1.76, 5.0):
+        assert least_pause_ms(1.01 * call_ms) - least_pause_ms(call_ms) <= 0.11
+
+
+def test_what_was_learnt_never_goes_below_the_least_pause() -> None:
+    pacer = Pacer(hold=True, pause_ms=0.0)
+    pacer.begin(0.6)
+    settle(pacer)
+
+    assert pacer.pause_ms == pacer.next_pause_ms == 3.0
+    pacer.observe(1700, REASON_SW_POWER_CAP)
+    assert pacer.pause_ms == 6.0
+
+
+def test_a_longer_pause_that_was_learnt_is_kept() -> None:
+    pacer = Pacer(hold=True, pause_ms=8.0)
+    pacer.begin(0.6)
+
+    assert pacer.pause_ms == 8.0
+
+
 def test_without_holding_nothing_is_ever_paused() -> None:
     pacer = Pacer(hold=False)
+    pacer.begin(2.0)
     settle(pacer)
 
     pacer.observe(1200, REASON_SW_POWER_CAP)
