@@ -12,13 +12,18 @@ from real_runs import Listener, a_plan, names_of
 from real_workers import benchmarks, until
 from suite_files import a_suite_file
 
-from collector.errors import NothingMeasuredError
+from collector.errors import MachineError, NothingMeasuredError
 from collector.run import collect_run, environment_key, gpu_lock
+from collector.session import Session
 from store.errors import NoRepository, UnknownRevision
 from store.records import ClockRegime, Reading, Tier, Timer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trees import Tree
+
+    from collector.session import CaseInfo
 
 
 @pytest.fixture(name="project")
@@ -203,6 +208,30 @@ def test_an_interrupt_before_the_first_window_keeps_nothing_and_leaves_nothing(
 
     assert project.git("worktree", "list").count("\n") == 0
     assert list(Path(tempfile.gettempdir()).glob("kernelwatch-*/")) == []
+
+
+def test_a_machine_that_gives_up_after_a_pass_leaves_that_pass_and_the_reason(
+    project: Tree, bare_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = Session.run_pass
+
+    def lose_the_gpu(session: Session, pass_index: int, seed: int, done: Callable[[CaseInfo], None]) -> None:
+        if pass_index == 1:
+            raise MachineError("the GPU is lost")
+        measure(session, pass_index, seed, done)
+
+    monkeypatch.setattr(Session, "run_pass", lose_the_gpu)
+    listener = Listener()
+
+    run = collect_run(a_plan(bare_python), listener)
+
+    assert run.header.interrupted
+    assert [len(m.windows) for m in run.measurements] == [1, 1]
+    assert [(failure.kind, failure.message) for failure in run.failures] == [
+        ("MachineError", "the GPU is lost")
+    ]
+    assert listener.notes[-1] == "the run ends early, with what it has: the GPU is lost"
+    assert project.git("worktree", "list").count("\n") == 0
 
 
 def test_passes_in_fresh_interpreters_are_announced(project: Tree, bare_python: str) -> None:
