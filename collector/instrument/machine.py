@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import importlib
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -59,7 +58,7 @@ def claimed_gpu(index: int) -> Iterator[Gpu]:
 
 def _torch_with_cuda(index: int) -> Any:
     try:
-        torch: Any = importlib.import_module("torch")
+        import torch
     except ImportError as error:
         raise MachineError(f"torch cannot be imported ({error}): install it to measure on a GPU") from error
     if not torch.cuda.is_available():
