@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from trees import Tree
 
-    from collector.session import CaseInfo
+    from collector.loaded import CaseInfo
 
 
 @pytest.fixture(name="project")
