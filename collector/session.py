@@ -212,19 +212,7 @@ class Session:
         """Run cases in one process until it ends; returns those it did not get to."""
         forks = self.loaded.fork_refused is None
         host = self._host if forks else self._fresh_host()
-        host.tell(
-            {
-                "do": "pass",
-                "fork": forks,
-                "pass_index": pass_index,
-                "cases": [case.key for _, case in waiting],
-                "positions": [position for position, _ in waiting],
-                "pacing": self._pacing,
-                "drop_counter_proven": self._drop_counter_proven,
-                "preload": self._preload if forks else [],
-                "traces": self._traces if pass_index == 0 else None,
-            }
-        )
+        host.tell(self._request(pass_index, waiting, forks=forks))
         by_key = {case.key: (position, case) for position, case in waiting}
         running: CaseInfo | None = None
         done = 0
@@ -258,6 +246,22 @@ class Session:
         if forks and (kind == "gone" or self._fruitless):
             self._fresh_host()
         return list(by_key.values())
+
+    def _request(
+        self, pass_index: int, waiting: list[tuple[int, CaseInfo]], *, forks: bool
+    ) -> dict[str, Any]:
+        """What the host is asked for: one window of each case that waits, in this order."""
+        return {
+            "do": "pass",
+            "fork": forks,
+            "pass_index": pass_index,
+            "cases": [case.key for _, case in waiting],
+            "positions": [position for position, _ in waiting],
+            "pacing": self._pacing,
+            "drop_counter_proven": self._drop_counter_proven,
+            "preload": self._preload if forks else [],
+            "traces": self._traces if pass_index == 0 else None,
+        }
 
     def _fresh_host(self) -> Host:
         """A new host in the place of the one before: it died, or its passes cannot be forked."""
