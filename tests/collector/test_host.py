@@ -101,9 +101,9 @@ def test_the_environment_of_a_virtual_environment_is_kept(bare_python: str, tmp_
 
 
 def test_words_that_are_no_message_are_an_error(tmp_path: Path) -> None:
-    chatty = an_executable(
-        tmp_path, f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[2]), b'hello\\n')"
-    )
+    # Through a shell, for the first line of a script cannot name an interpreter with a space in its path.
+    code = "import os, sys; os.write(int(sys.argv[2]), bytes([104, 101, 108, 108, 111, 10]))"
+    chatty = an_executable(tmp_path, f"#!/bin/sh\nexec '{sys.executable}' -c '{code}' \"$@\"\n")
     host = Host(chatty, a_job(tmp_path), memory_limit_bytes=100 * MIB)
 
     with pytest.raises(WorkerError, match=r"the worker sent no message but b'hello'"):
