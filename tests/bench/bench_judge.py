@@ -3,7 +3,7 @@
 A run draws a level of its own (run sd) and eight windows around it (window sd); both are normal in
 log units. The spreads of the windows are those of eight operations on one H200. Runs are folded,
 pooled, judged and confirmed by the functions that judge real ones; nothing here decides anything.
-docs/decisions/0007-change-points.md cites the tables. Takes about three minutes.
+docs/decisions/0007-change-points.md cites the tables. Takes about four minutes.
 
     python tests/bench/bench_judge.py [--commits N]
 """
