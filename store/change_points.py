@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from store.errors import StoreInvalid
-from store.headers import placeholders
+from store.filters import only
 from store.records import SHA_PATTERN, SeriesKey
 from store.rows import Row, fetch_rows, from_instant, insert_rows, series_columns, series_of
 
@@ -101,21 +101,16 @@ def load_change_points(
         series_ids: only those of these series; None for all.
         gpu_uuids: only those on these GPUs; None for all.
     """
-    chosen = {
-        "repository": None if repository is None else [repository],
-        "series_id": series_ids,
-        "gpu_uuid": gpu_uuids,
-    }
-    limited = {column: values for column, values in chosen.items() if values is not None}
-    if not all(limited.values()):
+    repositories = None if repository is None else [repository]
+    chosen = only({"repository": repositories, "series_id": series_ids, "gpu_uuid": gpu_uuids})
+    if chosen is None:
         return []
-    conditions = [f"{column} in ({placeholders(values)})" for column, values in limited.items()]
-    where = f"where {' and '.join(conditions)} " if conditions else ""
     with database.reading() as connection:
         rows = fetch_rows(
             connection,
-            f"select * from change_points {where}order by benchmark, parameters, series_id, step_index",  # noqa: S608 - fixed column names
-            [value for values in limited.values() for value in values],
+            f"select * from change_points {chosen.where} "  # noqa: S608 - fixed column names
+            "order by benchmark, parameters, series_id, step_index",
+            chosen.parameters,
         )
     return [_change_point_of(row) for row in rows]
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from store.records import ClockRegime, PairedRole, RunHeader, Timer
 from store.rows import Row, from_instant, readings_from_json, readings_to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _FIELDS = tuple(field.name for field in fields(RunHeader))
 HEADER_COLUMNS = ", ".join(f"runs.{name}" for name in _FIELDS)
@@ -36,8 +32,3 @@ def header_of(row: Row) -> RunHeader:
             "paired_role": None if row["paired_role"] is None else PairedRole(row["paired_role"]),
         }
     )
-
-
-def placeholders(values: Iterable[object]) -> str:
-    """One question mark for each value, for an SQL ``in (...)``."""
-    return ", ".join("?" for _ in values)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from store.headers import HEADER_COLUMNS, header_of, placeholders
+from store.filters import only
+from store.headers import HEADER_COLUMNS, header_of
 from store.records import Kernel, RunHeader, SeriesKey, SeriesPoint, Tier
 from store.rows import Row, fetch_rows, interval_of, series_of
 from store.runs import kernel_of
@@ -65,19 +66,17 @@ def load_points(
         benchmarks: only these benchmarks; None for all.
         gpu_uuids: only these GPUs; None for all.
     """
-    chosen = {
-        "measurements.run_id": run_ids,
-        "measurements.series_id": series_ids,
-        "measurements.benchmark": benchmarks,
-        "runs.gpu_uuid": gpu_uuids,
-    }
-    limited = {column: values for column, values in chosen.items() if values is not None}
-    if not all(limited.values()):
+    chosen = only(
+        {
+            "measurements.run_id": run_ids,
+            "measurements.series_id": series_ids,
+            "measurements.benchmark": benchmarks,
+            "runs.gpu_uuid": gpu_uuids,
+        }
+    )
+    if chosen is None:
         return []
-    conditions = [f"{column} in ({placeholders(values)})" for column, values in limited.items()]
-    where = f"where {' and '.join(conditions)}" if conditions else ""
-    parameters = [value for values in limited.values() for value in values]
-    choice = _CHOSEN.format(where=where)
+    choice, parameters = _CHOSEN.format(where=chosen.where), chosen.parameters
     with database.reading() as connection:
         headers = fetch_rows(connection, choice + _HEADERS.format(columns=HEADER_COLUMNS), parameters)
         kernels = fetch_rows(connection, choice + _KERNELS, parameters)

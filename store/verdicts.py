@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from store.checks import check_verdict
-from store.headers import placeholders
+from store.filters import only
 from store.records import BaselineKind, Outcome, Reason, Standing, Tier, Verdict
 from store.rows import Row, fetch_rows, from_instant, insert_rows, interval_of, series_columns, series_of
 
@@ -53,17 +53,15 @@ def load_verdicts(
         run_ids: only those on these runs, by their whole ids; None for all.
         standing: only those of these standings; None for all.
     """
-    chosen: dict[str, Sequence[str] | None] = {"run_id": run_ids, "standing": standing}
-    limited = {column: values for column, values in chosen.items() if values is not None}
-    if not all(limited.values()):
+    chosen = only({"run_id": run_ids, "standing": standing})
+    if chosen is None:
         return []
-    conditions = [f"{column} in ({placeholders(values)})" for column, values in limited.items()]
-    where = f"where {' and '.join(conditions)} " if conditions else ""
     with database.reading() as connection:
         rows = fetch_rows(
             connection,
-            f"select * from verdicts {where}order by judged_at, run_id, benchmark, parameters, series_id",  # noqa: S608 - fixed column names
-            [str(value) for values in limited.values() for value in values],
+            f"select * from verdicts {chosen.where} "  # noqa: S608 - fixed column names
+            "order by judged_at, run_id, benchmark, parameters, series_id",
+            chosen.parameters,
         )
     return [_verdict_of(row) for row in rows]
 
