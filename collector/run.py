@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from collector.checkout import checkout, suite_paths, top_folder
 from collector.claims import lock_path, open_shared
 from collector.clock_guard import clocks_as_asked, undo_left_lock
-from collector.errors import MachineError, NothingMeasuredError, WorkerError
+from collector.errors import NothingMeasuredError
 from collector.loaded import SENTINEL_TAG, CaseInfo, Loaded
 from collector.measurement import failure_of, measurements_of, readings
 from collector.protocol import PROTOCOL_VERSION, Job
@@ -185,11 +185,7 @@ def announce(session: Session, watcher: Watcher) -> None:
 
 
 def _run_passes(session: Session, plan: Plan, seed: int, watcher: Watcher) -> bool:
-    """Run all passes; returns whether they ended early, by hand or because the machine gave up.
-
-    Raises:
-        MachineError, WorkerError: before there was anything to keep.
-    """
+    """Run all passes; returns whether they were interrupted."""
     announce(session, watcher)
     watcher.started(len(session.loaded.cases), plan.passes)
     try:
@@ -197,22 +193,6 @@ def _run_passes(session: Session, plan: Plan, seed: int, watcher: Watcher) -> bo
             session.run_pass(pass_index, seed, watcher.window_done)
         watcher.measured()
     except KeyboardInterrupt:
-        return True
-    except (MachineError, WorkerError) as error:
-        if not session.collected.windows:
-            raise
-        watcher.note(f"the run ends early, with what it has: {error}")
-        session.collected.failures.append(
-            {
-                "case": None,
-                "stage": "worker",
-                "kind": type(error).__name__,
-                "message": str(error),
-                "source": "session",
-                "log": "",
-                "pass_index": pass_index,
-            }
-        )
         return True
     return False
 

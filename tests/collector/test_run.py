@@ -213,24 +213,25 @@ def test_an_interrupt_before_the_first_window_keeps_nothing_and_leaves_nothing(
 def test_a_machine_that_gives_up_after_a_pass_leaves_that_pass_and_the_reason(
     project: Tree, bare_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure = Session.run_pass
+    run_process = Session._run_process
 
-    def lose_the_gpu(session: Session, pass_index: int, seed: int, done: Callable[[CaseInfo], None]) -> None:
+    def lose_the_gpu(
+        session: Session,
+        pass_index: int,
+        waiting: list[tuple[int, CaseInfo]],
+        finished: Callable[[CaseInfo], None],
+    ) -> list[tuple[int, CaseInfo]]:
         if pass_index == 1:
             raise MachineError("the GPU is lost")
-        measure(session, pass_index, seed, done)
+        return run_process(session, pass_index, waiting, finished)
 
-    monkeypatch.setattr(Session, "run_pass", lose_the_gpu)
-    listener = Listener()
+    monkeypatch.setattr(Session, "_run_process", lose_the_gpu)
 
-    run = collect_run(a_plan(bare_python), listener)
+    run = collect_run(a_plan(bare_python), Listener())
 
-    assert run.header.interrupted
     assert [len(m.windows) for m in run.measurements] == [1, 1]
-    assert [(failure.kind, failure.message) for failure in run.failures] == [
-        ("MachineError", "the GPU is lost")
-    ]
-    assert listener.notes[-1] == "the run ends early, with what it has: the GPU is lost"
+    assert [failure.kind for failure in run.failures] == ["MachineError", "MachineError"]
+    assert all("the GPU is lost" in failure.message for failure in run.failures)
     assert project.git("worktree", "list").count("\n") == 0
 
 
