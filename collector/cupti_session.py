@@ -11,7 +11,6 @@ import ctypes
 import re
 from typing import TYPE_CHECKING, Any
 
-from collector.attribution import PREPARE_ID
 from collector.errors import AttributionError, CuptiError
 from collector.records import ApiRecord, CopyRecord, KernelRecord, OverheadRecord, Trace
 
@@ -283,6 +282,3 @@ def _api_names(cupti: Any) -> dict[str, dict[int, str]]:
         "runtime": {int(member): member.name for member in cupti.runtime_api_trace_cbid},
         "driver": {int(member): member.name for member in cupti.driver_api_trace_cbid},
     }
-
-
-__all__ = ["BUFFER_BYTES", "PREPARE_ID", "CuptiSession"]

@@ -128,7 +128,6 @@ def _canary(session: CuptiSession, device: Device, call: Callable[[], object]) -
         session.pop()
         device.drain()
     trace = session.take()
-    trace.bounds = []
     try:
         attributed = attribute(trace, iterations=CANARY_LAUNCHES, device_id=device.index)
     except TimingError as error:

@@ -225,7 +225,7 @@ def _warm_up(call: Callable[[], object], rig: Rig) -> tuple[int, float, float]:
         (calls made, milliseconds spent, milliseconds one iteration costs now).
     """
     least = rig.timer.warmup_calls_min if rig.warmup_calls is None else rig.warmup_calls
-    begin = now = time.perf_counter()
+    begin = time.perf_counter()
     ends = [begin]
     while True:
         now = _untimed(call, rig)
