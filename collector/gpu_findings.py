@@ -94,10 +94,9 @@ def _why_hidden(known: Readings) -> str:
     if "mismatch" in error.lower():
         return "the driver was updated while its kernel module stayed loaded: reboot, or reload the module"
     if known.value("host.kernel_module") and not known.value("host.device_files"):
-        missing = "the driver is loaded but there is no /dev/nvidia*"
-        if known.value("host.container"):
-            return f"{missing}: start this container with --gpus all (or the NVIDIA device plugin)"
-        return f"{missing}: run nvidia-modprobe -u -c=0"
+        inside = "start this container with --gpus all (or the NVIDIA device plugin)"
+        todo = inside if known.value("host.container") else "run nvidia-modprobe -u -c=0"
+        return f"the driver is loaded but there is no /dev/nvidia*: {todo}"
     if "cannot be imported" in error:
         return "install nvidia-ml-py for the interpreter of the code under test"
     if "env.CUDA_VISIBLE_DEVICES" in known and known.error("gpu.found"):
