@@ -1,0 +1,92 @@
+"""What people's decisions mean for a series: pure, without a clock or a store.
+
+The newest decision that covers a series counts. An event that was taken back counts nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from store.triage_events import Action, TriageEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import date
+
+    from store.records import Commit, SeriesKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Where the baseline of a series begins.
+
+    Attributes:
+        commit_sha: the oldest commit on the line that may be part of a baseline.
+        event: the accepted change.
+    """
+
+    commit_sha: str
+    event: TriageEvent
+
+
+def in_force(events: Iterable[TriageEvent]) -> tuple[TriageEvent, ...]:
+    """The events that were not taken back, without the revocations, oldest first."""
+    ordered = sorted(events, key=lambda event: (event.decided_at, event.event_id))
+    revoked = {event.revokes for event in ordered if event.action is Action.REVOKE}
+    return tuple(
+        event for event in ordered if event.action is not Action.REVOKE and event.event_id not in revoked
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The decisions in force about one repository; made with ``Decisions.of``."""
+
+    by_benchmark: Mapping[str, tuple[TriageEvent, ...]]
+
+    @classmethod
+    def of(cls, events: Iterable[TriageEvent]) -> Decisions:
+        """From all events about a repository, in any order, those that were taken back included."""
+        found: dict[str, list[TriageEvent]] = {}
+        for event in in_force(events):
+            found.setdefault(event.scope.benchmark, []).append(event)
+        return cls({benchmark: tuple(about) for benchmark, about in found.items()})
+
+    def about(self, series: SeriesKey) -> list[TriageEvent]:
+        """The events that cover a series, oldest first."""
+        known = self.by_benchmark.get(series.case.benchmark, ())
+        return [event for event in known if event.scope.covers(series)]
+
+    def accepted(self, series: SeriesKey) -> dict[str, TriageEvent]:
+        """The accepted changes of a series, by commit; of several on one commit the newest decision."""
+        return {event.commit_sha: event for event in self.about(series) if event.action is Action.ACCEPT}
+
+    def cut(self, series: SeriesKey, line: Mapping[str, int], commits: Mapping[str, Commit]) -> Cut | None:
+        """The accepted change nearest to what is judged; None where the whole line may serve.
+
+        Points on the line up to ``line[cut.commit_sha]`` have the new level, those behind it the old.
+
+        Args:
+            series: the series that is judged.
+            line: first-parent distance of every commit that may serve as a baseline; 0 is the nearest.
+            commits: what is known of the commits on the line. A change that was accepted on a branch
+                takes effect at the merge that brought it in: the commit that has it as a parent.
+        """
+        accepted = self.accepted(series)
+        if not accepted:
+            return None
+        for sha in sorted(line, key=line.__getitem__):
+            merged = commits[sha].parents[1:] if sha in commits else ()
+            event = next((accepted[at] for at in (sha, *merged) if at in accepted), None)
+            if event is not None:
+                return Cut(commit_sha=sha, event=event)
+        return None
+
+    def mute(self, series: SeriesKey, *, on: date) -> TriageEvent | None:
+        """The mute that holds on a day (UTC), its last day included; None where none does."""
+        spoken = [event for event in self.about(series) if event.action in (Action.MUTE, Action.UNMUTE)]
+        newest = spoken[-1] if spoken else None
+        if newest is None or newest.muted_until is None or newest.muted_until < on:
+            return None
+        return newest
