@@ -6,7 +6,9 @@ StoreError
 ├── StoreTooNew
 ├── StoreInvalid
 ├── RunNotFound
+├── MessageNotFound
 ├── BundleInvalid
+├── ConfigurationInvalid
 └── GitError
     ├── NoRepository
     └── UnknownRevision
@@ -39,8 +41,16 @@ class RunNotFound(StoreError):  # noqa: N818 - named by what is wrong, as the ot
     """No run, or more than one, has this id."""
 
 
+class MessageNotFound(StoreError):  # noqa: N818 - named by what is wrong, as the others
+    """No message in the outbox, or more than one, has this key."""
+
+
 class BundleInvalid(StoreError):  # noqa: N818 - named by what is wrong, as the others
     """A file is not a run bundle that this version can read."""
+
+
+class ConfigurationInvalid(StoreError):  # noqa: N818 - named by what is wrong, as the others
+    """The configuration file cannot be read, or holds something that means nothing."""
 
 
 class GitError(StoreError):
