@@ -12,10 +12,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import AttributionError, CuptiError
-from collector.records import ApiRecord, CopyRecord, KernelRecord, OverheadRecord, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from collector.records import Trace
 
 BUFFER_BYTES = 256 * 1024
 # No buffer at all, so that every record is lost: proves that the drop counter counts. A buffer
@@ -55,13 +56,12 @@ class CuptiSession:
             raise CuptiError(
                 f"{error}: install cupti-python beside the code under test, or choose another timer"
             ) from error
+        from collector.cupti_records import RecordShelf  # needs NumPy, as cupti-python itself does
+
         self._cupti: Any = cupti
         self._id_kind = cupti.ExternalCorrelationKind.CUSTOM0
         self._kinds = [getattr(cupti.ActivityKind, name) for name in _KINDS]
-        self._api_names = _api_names(cupti)
-        self._overhead_names = {int(kind): kind.name for kind in cupti.ActivityOverheadKind}
-        self._readers = self._make_readers()
-        self._trace = Trace()
+        self._shelf = RecordShelf(cupti, self._id_kind)
         self._dropped_readable = False
         self.buffer_bytes = BUFFER_BYTES
         self._enabled = False
@@ -180,7 +180,7 @@ class CuptiSession:
     def take(self) -> Trace:
         """Everything recorded since the last call; the device must be drained."""
         self._cupti.activity_flush_all(_FLUSH_FORCED)
-        trace, self._trace = self._trace, Trace()
+        trace = self._shelf.take()
         dropped = self._read_dropped()
         trace.dropped = dropped if dropped or self._dropped_readable else None
         return trace
@@ -206,79 +206,5 @@ class CuptiSession:
         return self.buffer_bytes, 0
 
     def _buffer_completed(self, records: list[Any]) -> None:
-        if not self._reading:
-            return
-        for record in records:
-            reader = self._readers.get(int(record.kind))
-            if reader is not None:
-                reader(record)
-
-    def _make_readers(self) -> dict[int, Callable[[Any], None]]:
-        kind = self._cupti.ActivityKind
-        return {
-            int(kind.CONCURRENT_KERNEL): self._read_kernel,
-            int(kind.MEMCPY): lambda r: self._read_copy(r, "memcpy"),
-            int(kind.MEMCPY2): lambda r: self._read_copy(r, "memcpy"),
-            int(kind.MEMSET): lambda r: self._read_copy(r, "memset"),
-            int(kind.RUNTIME): lambda r: self._read_api(r, "runtime"),
-            int(kind.DRIVER): lambda r: self._read_api(r, "driver"),
-            int(kind.EXTERNAL_CORRELATION): self._read_external_id,
-            int(kind.OVERHEAD): self._read_overhead,
-            int(kind.JIT): self._read_jit,
-        }
-
-    def _read_kernel(self, r: Any) -> None:
-        self._trace.kernels.append(
-            KernelRecord(
-                start=int(r.start),
-                end=int(r.end),
-                correlation_id=int(r.correlation_id),
-                device_id=int(r.device_id),
-                stream_id=int(r.stream_id),
-                graph_node_id=int(r.graph_node_id),
-                name=str(r.name),
-                grid=(int(r.grid_x), int(r.grid_y), int(r.grid_z)),
-                block=(int(r.block_x), int(r.block_y), int(r.block_z)),
-                cluster=(int(r.cluster_x), int(r.cluster_y), int(r.cluster_z)),
-                registers=int(r.registers_per_thread),
-                shared_bytes=int(r.static_shared_memory) + int(r.dynamic_shared_memory),
-            )
-        )
-
-    def _read_copy(self, r: Any, name: str) -> None:
-        self._trace.copies.append(
-            CopyRecord(
-                start=int(r.start),
-                end=int(r.end),
-                correlation_id=int(r.correlation_id),
-                device_id=int(r.device_id),
-                stream_id=int(r.stream_id),
-                graph_node_id=int(r.graph_node_id),
-                name=name,
-                size_bytes=int(r.bytes),
-            )
-        )
-
-    def _read_api(self, r: Any, domain: str) -> None:
-        name = self._api_names[domain].get(int(r.cbid), f"{domain} call {int(r.cbid)}")
-        self._trace.apis.append(
-            ApiRecord(int(r.start), int(r.end), int(r.correlation_id), int(r.thread_id), name)
-        )
-
-    def _read_external_id(self, r: Any) -> None:
-        if int(r.external_kind) == int(self._id_kind):
-            self._trace.external_ids[int(r.correlation_id)] = int(r.external_id)
-
-    def _read_overhead(self, r: Any) -> None:
-        name = self._overhead_names.get(int(r.overhead_kind), f"overhead {int(r.overhead_kind)}")
-        self._trace.overheads.append(OverheadRecord(int(r.start), int(r.end), name))
-
-    def _read_jit(self, r: Any) -> None:
-        self._trace.overheads.append(OverheadRecord(int(r.start), int(r.end), "JIT"))
-
-
-def _api_names(cupti: Any) -> dict[str, dict[int, str]]:
-    return {
-        "runtime": {int(member): member.name for member in cupti.runtime_api_trace_cbid},
-        "driver": {int(member): member.name for member in cupti.driver_api_trace_cbid},
-    }
+        if self._reading:
+            self._shelf.keep(records)

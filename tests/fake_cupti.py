@@ -51,6 +51,12 @@ class FakeCupti(ModuleType):
         self._requested: Callable[[], tuple[int, int]] | None = None
         self._completed: Callable[[list[Any]], None] | None = None
 
+    def __getattr__(self, name: str) -> Any:
+        """The layouts of the real records; nothing else is taken from the real package."""
+        if name.startswith("activity_") and name.endswith("_dtype"):
+            return getattr(real, name)
+        raise AttributeError(name)
+
     def names(self) -> list[str]:
         """The functions that were called."""
         return [name for name, _ in self.calls]

@@ -359,3 +359,13 @@ def test_functions_that_crash_or_falsify_are_never_called(cupti: FakeCupti) -> N
     session.pause()
     session.resume()
     session.stop()
+
+
+def test_a_record_of_unknown_layout_is_an_error_and_not_a_loss(
+    session: CuptiSession, cupti: FakeCupti, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cupti, "activity_memset4_dtype", None, raising=False)
+    cupti.records = [record("ActivityMemset4", "MEMSET", start=1, end=2)]
+
+    with pytest.raises(CuptiError, match="says nothing about the layout of its ActivityMemset4"):
+        session.take()
