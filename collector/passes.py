@@ -48,12 +48,13 @@ class Host:
     cases: dict[str, BenchmarkCase]
     results: IO[str]
     log: int  # descriptor of the log, whatever a benchmark does to its standard output
+    tells_imports: int | None = None  # in a forked pass: what the host should import too
     slept_s: float = field(default_factory=slept_s)  # before the run; passes inherit it
 
 
 def run_pass(host: Host, request: Request) -> None:
     """Give every case of the request one window, in its order."""
-    loaded_before = set(sys.modules)
+    known = set(sys.modules)
     session = _start_session(host.timer, proven=bool(request.get("drop_counter_proven")))
     try:
         bench = Bench(host, request, session)
@@ -61,13 +62,22 @@ def run_pass(host: Host, request: Request) -> None:
         for _, together in groupby(order, key=lambda place: place[0].workload):
             _measure([bench.station(case, position) for case, position in together], bench)
             _release_memory()
+            _tell_imports(host, known)
             if not bench.device.alive():
                 return  # the parent sees that cases are left and starts another process for them
     finally:
         if session is not None:
             session.stop()
-        late = [name for name in sys.modules if name.startswith("torch.") and name not in loaded_before]
-        send(host.results, {"type": "imported", "modules": late})
+
+
+def _tell_imports(host: Host, known: set[str]) -> None:
+    """Tell the host which parts of torch were imported since the last look; a pass may outlive it."""
+    late = [name for name in sys.modules if name not in known]
+    known.update(late)
+    parts = "".join(f"{name}\n" for name in late if name.startswith("torch."))
+    if parts and host.tells_imports is not None:
+        with contextlib.suppress(OSError):
+            os.write(host.tells_imports, parts.encode())
 
 
 def _start_session(timer: str, *, proven: bool) -> CuptiSession | None:

@@ -46,7 +46,6 @@ class Request(TypedDict):
     pacing: NotRequired[dict[str, tuple[float, float]]]  # by case key: pause, and one too short, in ms
     fork: NotRequired[bool]
     drop_counter_proven: NotRequired[bool]
-    preload: NotRequired[list[str]]  # modules for the host to import before it forks
     traces: NotRequired[str | None]  # folder for the raw records of this pass
     mhz: NotRequired[int | None]  # SM clock to lock or to verify
     power_limit_mw: NotRequired[int | None]  # to set when locking, to restore when unlocking

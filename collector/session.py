@@ -61,7 +61,6 @@ class Session:
         self._broken: set[str] = set()
         self._drop_counter_proven = False
         self._fruitless = False  # the last process ended before its first case
-        self._preload: list[str] = []
         self.collected = Collected()
         self._host = self._new_host()
         try:
@@ -225,8 +224,6 @@ class Session:
                 self._keep(message, pass_index)
                 finished(by_key.pop(message["case"])[1])
                 running, done = None, done + 1
-            elif kind == "imported":
-                self._preload = message["modules"]
             elif kind == "fatal":
                 raise MachineError(message["message"])
             else:
@@ -259,7 +256,6 @@ class Session:
             "positions": [position for position, _ in waiting],
             "pacing": self._pacing,
             "drop_counter_proven": self._drop_counter_proven,
-            "preload": self._preload if forks else [],
             "traces": self._traces if pass_index == 0 else None,
         }
 

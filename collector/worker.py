@@ -16,6 +16,7 @@ import ctypes
 import faulthandler
 import importlib
 import os
+import select
 import signal
 import sys
 import traceback
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _CUDA_ERROR_NOT_INITIALIZED = 3
 _OOM_SCORE_MAX = b"1000"
+_LOOK_EVERY_S = 0.02
+_PIPE_BYTES = 65_536
 
 
 def main() -> None:
@@ -134,30 +137,55 @@ def _describe(case: BenchmarkCase, subjects: Mapping[object, str]) -> dict[str, 
     return described
 
 
-def _preload(modules: list[str]) -> None:
-    """Import what an earlier pass had to import, so that forked passes find it loaded.
-
-    Parts of torch come only when first used; the first backward pass of torch 2.11 spends
-    almost four seconds importing SymPy.
-    """
-    for name in modules:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-
-
 def _serve(host: Host, request: Any) -> None:
     """Do one request in a forked child, or here when forking is not safe."""
-    _preload(request.get("preload", []))
     if not request.get("fork", True):
         _work(host, request)
         send(host.results, {"type": "done", "status": 0})
         return
     host.results.flush()
+    told, tells = os.pipe()
     pid = os.fork()
     if pid == 0:
+        os.close(told)
+        host.tells_imports = tells
         _child(host, request)
-    _, status = os.waitpid(pid, 0)
-    send(host.results, {"type": "done", "status": os.waitstatus_to_exitcode(status)})
+    os.close(tells)
+    try:
+        status = _import_along(pid, told)
+    finally:
+        os.close(told)
+    send(host.results, {"type": "done", "status": status})
+
+
+def _import_along(pid: int, told: int) -> int:
+    """Wait for a pass, and meanwhile import what it had to import: later passes find it loaded.
+
+    Parts of torch come only when first used; the first backward pass of torch 2.11 spends
+    almost four seconds importing SymPy. The host does so beside the pass, on another core.
+
+    Args:
+        pid: the process of the pass.
+        told: descriptor from which the names of modules come, one a line.
+
+    Returns:
+        The exit status of the pass.
+    """
+    unfinished = b""
+    while True:
+        if not select.select([told], [], [], _LOOK_EVERY_S)[0]:
+            # The pass may have left processes behind that still hold the other end.
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            continue
+        words = os.read(told, _PIPE_BYTES)
+        if not words:
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        *names, unfinished = (unfinished + words).split(b"\n")
+        for name in names:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name.decode())
 
 
 def _work(host: Host, request: Request) -> None:

@@ -233,3 +233,20 @@ def test_a_suite_runs_in_the_root_of_the_code_under_test(bare_python: str, tmp_p
         run_passes(session, passes=1)
 
     assert (tmp_path / "folder").read_text() == str(tmp_path)
+
+
+def test_what_one_pass_had_to_import_of_torch_the_next_finds_loaded(tmp_path: Path) -> None:
+    late = "torch.utils.show_pickle"
+    source = f"""
+    import pathlib, sys
+    def bench_late():
+        with pathlib.Path("found").open("a") as found:
+            print("{late}" in sys.modules, file=found)
+        import {late}
+        return list
+    """
+    with a_session(sys.executable, tmp_path, source) as session:
+        run_passes(session, passes=2)
+
+    assert session.collected.failures == []
+    assert (tmp_path / "found").read_text().split() == ["False", "True"]
