@@ -64,7 +64,7 @@ class Budget:
 
 # One window of several: what windows differ by between processes outweighs what more samples
 # in one would tell (docs/decisions/0005-windows-and-passes.md).
-SUITE_BUDGET = Budget(measure_ms=60.0, iterations_max=60)
+SUITE_BUDGET = Budget(warmup_ms=15.0, measure_ms=60.0, iterations_max=60)
 
 
 @dataclass(frozen=True)
