@@ -8,21 +8,26 @@ which a shallow clone hides are still known by name.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from store.errors import GitError, NoRepository, UnknownRevision
-from store.records import SHA_PATTERN, Commit
+from store.git_names import repository_name
+from store.git_objects import parsed_commits
+from store.records import SHA_PATTERN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
+
+    from store.records import Commit
 
 HISTORY_LIMIT = 500
+REMOTE = "origin"
 _TIMEOUT_S = 120
+_FETCH_TIMEOUT_S = 3600
 REDIRECTING_VARIABLES = (
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -40,10 +45,9 @@ _SETTINGS = {
 # Files that kernelwatch itself leaves in a working tree say nothing about the code in it.
 _OWN_SUFFIXES = (".duckdb", ".duckdb.wal", ".kernelwatch.gz")
 _OWN_FOLDER = ".kernelwatch"
-_SUBJECT_LENGTH_MAX = 1000
 _SHALLOW_REMEDY = (
     "this clone is shallow, so that the line of commits and the merge-base are not known for sure: "
-    "run 'git fetch --unshallow', or set 'fetch-depth: 0' for actions/checkout"
+    "add --deepen, run 'git fetch --unshallow', or set 'fetch-depth: 0' for actions/checkout"
 )
 
 
@@ -95,7 +99,7 @@ def measured_history(
         note = "the repository has no commit yet: commit the code to follow its history"
         return _without_commit(repository.name(), dirty=repository.is_dirty(), note=note)
     sha = repository.resolve(revision)
-    base = base_ref or repository.default_branch()
+    base = repository.default_branch() if base_ref is None else repository.base(base_ref)
     merge_base = None if base is None else repository.departure(sha, base)
     return MeasuredHistory(
         repository=repository.name(),
@@ -148,8 +152,21 @@ class Repository:
         Raises:
             UnknownRevision: there is no such commit here.
         """
-        (commit,) = self._commits([self.resolve(sha)])
+        (commit,) = self.commits([self.resolve(sha)])
         return commit
+
+    def commits(self, shas: Sequence[str]) -> list[Commit]:
+        """The commits with these full ids, in their order.
+
+        Raises:
+            GitError: one of them is not here.
+        """
+        if not shas:
+            return []
+        done = self._start("cat-file", "--batch", standard_input="\n".join(shas).encode() + b"\n")
+        if done.returncode != 0:
+            raise GitError(_words(done.stderr.decode(errors="replace"), self.path))
+        return list(parsed_commits(done.stdout))
 
     def first_parent_line(self, sha: str, limit: int) -> list[Commit]:
         """The commit and its first parents, newest first, at most ``limit``.
@@ -157,7 +174,23 @@ class Repository:
         A shallow clone ends the line early; the parent of its last commit then shows that
         there is more.
         """
-        return self._commits(self._lines("rev-list", "--first-parent", f"--max-count={limit}", sha, "--"))
+        return self.commits(self._lines("rev-list", "--first-parent", f"--max-count={limit}", sha, "--"))
+
+    def first_parents(self, sha: str) -> list[str]:
+        """Ids of the commit and of all its first parents that are here, newest first."""
+        return self._lines("rev-list", "--first-parent", sha, "--")
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Whether ``newer`` holds the commit ``older``, as far as the clone reaches."""
+        return self.merge_base(older, newer) == self.resolve(older)
+
+    def only_in(self, newer: str, older: str) -> set[str]:
+        """Ids of the commits that ``newer`` holds and ``older`` does not, on whatever line."""
+        return set(self._lines("rev-list", newer, f"^{older}", "--"))
+
+    def has_path(self, sha: str, path: str) -> bool:
+        """Whether a commit holds a file or folder at a path from the top, such as ``benches/mlp.py``."""
+        return self._run("cat-file", "-e", f"{sha}:{path}").returncode == 0
 
     def merge_base(self, a: str, b: str) -> str | None:
         """The best common ancestor of two commits; None where none is known."""
@@ -175,9 +208,8 @@ class Repository:
         merge_base = self.merge_base(sha, base_ref)
         if merge_base != sha:
             return merge_base
-        base_line = set(self._lines("rev-list", "--first-parent", self.resolve(base_ref), "--"))
-        own_line = self._lines("rev-list", "--first-parent", sha, "--")
-        return next((commit for commit in own_line if commit in base_line), None)
+        base_line = set(self.first_parents(self.resolve(base_ref)))
+        return next((commit for commit in self.first_parents(sha) if commit in base_line), None)
 
     def is_shallow(self) -> bool:
         """Whether older commits were left out when the repository was cloned."""
@@ -206,19 +238,61 @@ class Repository:
         candidates = (pointer, "origin/main", "main", "origin/master", "master")
         return next((name for name in candidates if name and self._sha(name)), None)
 
+    def base(self, name: str) -> str:
+        """The branch to judge against, under the name by which it is known here.
+
+        A checkout in CI has no branches of its own: there ``main`` is known as ``origin/main``.
+
+        Raises:
+            UnknownRevision: it is not known under either name.
+        """
+        remote = f"{REMOTE}/{name}"
+        if self._sha(name) is None and self._sha(remote) is not None:
+            return remote
+        self.resolve(name)
+        return name
+
+    def deepen(self, base_ref: str | None = None) -> bool:
+        """Fetch the commits that a shallow clone lacks, and the base branch where it is not here.
+
+        Trees and files of the older commits stay on the server where it can do that; git fetches
+        them when they are needed. Without anything to fetch nothing is done.
+
+        Args:
+            base_ref: the branch to judge against; by default the remote's main branch.
+
+        Returns:
+            Whether something was fetched.
+
+        Raises:
+            GitError: there is no remote ``origin``, or it could not be reached.
+        """
+        known = self.default_branch() if base_ref is None else self._sha(base_ref)
+        if known is not None and not self.is_shallow():
+            return False
+        branch = self._default_of_remote() if base_ref is None else base_ref.removeprefix(f"{REMOTE}/")
+        tracking = f"refs/remotes/{REMOTE}/{branch}"
+        shallow = ("--unshallow", "--filter=tree:0") if self.is_shallow() else ()
+        wanted = branch if SHA_PATTERN.fullmatch(branch) else f"+refs/heads/{branch}:{tracking}"
+        fetched = self._start("fetch", "--quiet", *shallow, REMOTE, wanted, limit_s=_FETCH_TIMEOUT_S)
+        if fetched.returncode != 0:
+            raise GitError(_words(fetched.stderr.decode(errors="replace"), self.path))
+        if base_ref is None:
+            self._git("symbolic-ref", f"refs/remotes/{REMOTE}/HEAD", tracking)
+        return True
+
+    def _default_of_remote(self) -> str:
+        listed = self._git("ls-remote", "--symref", REMOTE, "HEAD")
+        found = re.search(r"^ref: refs/heads/(\S+)\s+HEAD$", listed, re.MULTILINE)
+        if found is None:
+            raise GitError(f"{REMOTE} names no main branch: say which one to judge against with --base")
+        return found[1]
+
     def _sha(self, revision: str) -> str | None:
         if revision.startswith("-"):  # git would take it for an option
             return None
         found = self._run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").stdout.strip()
         return found if SHA_PATTERN.fullmatch(found) else None  # a range gives two
-
-    def _commits(self, shas: Sequence[str]) -> list[Commit]:
-        if not shas:
-            return []
-        done = self._start("cat-file", "--batch", standard_input="\n".join(shas).encode() + b"\n")
-        if done.returncode != 0:
-            raise GitError(_words(done.stderr.decode(errors="replace"), self.path))
-        return list(_parsed_commits(done.stdout))
 
     def _lines(self, *arguments: str) -> list[str]:
         return self._git(*arguments).split()
@@ -242,7 +316,9 @@ class Repository:
             done.stderr.decode(errors="replace"),
         )
 
-    def _start(self, *arguments: str, standard_input: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    def _start(
+        self, *arguments: str, standard_input: bytes = b"", limit_s: float = _TIMEOUT_S
+    ) -> subprocess.CompletedProcess[bytes]:
         environment = {name: value for name, value in os.environ.items() if name not in REDIRECTING_VARIABLES}
         command = ["git", "-C", str(self.path), "-c", "core.fsmonitor=false", *arguments]
         try:
@@ -251,7 +327,7 @@ class Repository:
                 input=standard_input,
                 capture_output=True,
                 check=False,
-                timeout=_TIMEOUT_S,
+                timeout=limit_s,
                 env=environment | _SETTINGS,
             )
         except FileNotFoundError:
@@ -259,27 +335,7 @@ class Repository:
                 "git is not installed, or not on PATH: install it to know what is measured"
             ) from None
         except subprocess.TimeoutExpired:
-            raise GitError(f"'git {arguments[0]}' in {self.path} took longer than {_TIMEOUT_S} s") from None
-
-
-def repository_name(url: str) -> str | None:
-    """``host/owner/name`` for the address of a repository; its last part for a local path.
-
-    Scheme, user, password, port and ``.git`` are dropped: the same repository has the same
-    name however it was cloned, and no credential reaches the store.
-    """
-    if "://" in url:
-        parts = urlsplit(url)
-        host, path = parts.hostname or "", parts.path
-    else:
-        before, colon, after = url.partition(":")
-        is_remote = bool(colon) and "/" not in before
-        host, path = (before.rpartition("@")[2].lower(), after) if is_remote else ("", url)
-    names = [name for name in path.split("/") if name not in ("", ".", "..", "~")]
-    if not names:
-        return None
-    names[-1] = names[-1].removesuffix(".git") or names[-1]
-    return "/".join([host, *names]) if host else names[-1]
+            raise GitError(f"'git {arguments[0]}' in {self.path} took longer than {limit_s:g} s") from None
 
 
 def _without_commit(name: str, *, dirty: bool, note: str) -> MeasuredHistory:
@@ -303,7 +359,10 @@ def _note(base: str | None, merge_base: str | None, *, shallow: bool) -> str | N
     if shallow:
         return _SHALLOW_REMEDY
     if base is None:
-        return "no main branch was found (origin/HEAD, main or master): name the branch to judge against"
+        return (
+            "no main branch was found (origin/HEAD, main or master): name the branch to judge against "
+            "with --base, or add --deepen to fetch it"
+        )
     if merge_base is None:
         return f"the commit and {base} have no common ancestor: name another branch to judge against"
     return None
@@ -318,54 +377,3 @@ def _is_own(entry: str) -> bool:
 def _words(stderr: str, path: Path) -> str:
     said = " ".join(stderr.split()) or "it gave no reason"
     return f"git failed in {path}: {said}"
-
-
-def _parsed_commits(output: bytes) -> Iterable[Commit]:
-    """The commits in the output of ``git cat-file --batch``."""
-    rest = output
-    while rest:
-        heading, _, rest = rest.partition(b"\n")
-        sha, kind, *size = heading.decode().split()
-        if kind != "commit":
-            raise GitError(f"git has no commit {sha} where one was expected ({kind}): run 'git fsck'")
-        length = int(size[0])
-        yield _parsed_commit(sha, rest[:length])
-        rest = rest[length + 1 :]
-
-
-def _parsed_commit(sha: str, content: bytes) -> Commit:
-    head, _, message = content.partition(b"\n\n")
-    fields: dict[str, list[bytes]] = {}
-    for line in head.split(b"\n"):
-        name, _, value = line.partition(b" ")
-        fields.setdefault(name.decode(errors="replace"), []).append(value)
-    encoding = fields.get("encoding", [b"utf-8"])[0].decode("ascii", "replace")
-    author, authored_at = _signature(fields.get("author", [b""])[0], encoding)
-    _, committed_at = _signature(fields.get("committer", [b""])[0], encoding)
-    paragraph = message.lstrip(b"\n").partition(b"\n\n")[0]
-    return Commit(
-        sha=sha,
-        parents=tuple(parent.decode("ascii") for parent in fields.get("parent", [])),
-        author=author,
-        authored_at=authored_at,
-        committed_at=committed_at,
-        subject=" ".join(_decoded(paragraph, encoding).split())[:_SUBJECT_LENGTH_MAX],
-    )
-
-
-def _signature(line: bytes, encoding: str) -> tuple[str, datetime]:
-    """Name and instant of an author or committer line; 1970 for a time that is none, as in git."""
-    who, _, when = line.rpartition(b"> ")
-    name = _decoded(who.partition(b"<")[0], encoding).strip()
-    try:
-        moment = datetime.fromtimestamp(int(when.split()[0]), UTC)
-    except (IndexError, ValueError, OverflowError, OSError):
-        moment = datetime.fromtimestamp(0, UTC)
-    return name or "unknown", moment
-
-
-def _decoded(text: bytes, encoding: str) -> str:
-    try:
-        return text.decode(encoding, "replace")
-    except LookupError:
-        return text.decode("utf-8", "replace")

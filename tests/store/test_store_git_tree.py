@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from store.git import Repository, measured_history, repository_name
+from store.git import Repository, measured_history
+from store.git_names import repository_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
