@@ -24,9 +24,12 @@ from store.rows import Row, case_columns, case_of, fetch_rows, insert_rows, inte
 from store.windows import insert_windows, load_windows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import duckdb
 
     from store.database import Database
+    from store.records import Window
 
 _EXISTS = "select 1 from runs where run_id = ?"
 _MATCHING = "select run_id from runs where starts_with(run_id, ?) order by started_at desc, run_id"
@@ -119,6 +122,39 @@ def kernel_of(row: Row) -> Kernel:
         registers=row["registers"],
         shared_bytes=row["shared_bytes"],
         count=row["launches"],
+    )
+
+
+def measurement_of(row: Row, *, kernels: Sequence[Kernel], windows: tuple[Window, ...]) -> Measurement:
+    """The measurement in a row of ``measurements``, with what other tables hold of it."""
+    return Measurement(
+        case=case_of(row["benchmark"], row["parameters"]),
+        quantity=Quantity(row["quantity"]),
+        cache_state=CacheState(row["cache_state"]),
+        tags=tuple(row["tags"]),
+        source=row["source"],
+        interval=interval_of(row, "", windows="interval_windows", status="fold_status"),
+        resolution_ms=row["resolution_ms"],
+        tier=Tier(row["tier"]),
+        tier_evidence=tuple(row["tier_evidence"]),
+        kernels=tuple(kernels),
+        flops=row["flops"],
+        bytes_moved=row["bytes_moved"],
+        windows=windows,
+        fold_version=row["fold_version"],
+    )
+
+
+def failure_of(row: Row) -> Failure:
+    """The failure in a row of ``failures``."""
+    return Failure(
+        case=None if row["benchmark"] is None else case_of(row["benchmark"], row["parameters"]),
+        stage=Stage(row["stage"]),
+        kind=row["kind"],
+        message=row["message"],
+        source=row["source"],
+        log=row["log"],
+        pass_index=row["pass_index"],
     )
 
 
@@ -217,21 +253,10 @@ def _load_measurements(connection: duckdb.DuckDBPyConnection, run_id: str) -> tu
         kernels.setdefault(row["measurement_index"], []).append(kernel_of(row))
     ordered = "select * from measurements where run_id = ? order by measurement_index"
     return tuple(
-        Measurement(
-            case=case_of(row["benchmark"], row["parameters"]),
-            quantity=Quantity(row["quantity"]),
-            cache_state=CacheState(row["cache_state"]),
-            tags=tuple(row["tags"]),
-            source=row["source"],
-            interval=interval_of(row, "", windows="interval_windows", status="fold_status"),
-            resolution_ms=row["resolution_ms"],
-            tier=Tier(row["tier"]),
-            tier_evidence=tuple(row["tier_evidence"]),
-            kernels=tuple(kernels.get(row["measurement_index"], ())),
-            flops=row["flops"],
-            bytes_moved=row["bytes_moved"],
+        measurement_of(
+            row,
+            kernels=kernels.get(row["measurement_index"], ()),
             windows=windows.get(row["measurement_index"], ()),
-            fold_version=row["fold_version"],
         )
         for row in fetch_rows(connection, ordered, [run_id])
     )
@@ -239,15 +264,4 @@ def _load_measurements(connection: duckdb.DuckDBPyConnection, run_id: str) -> tu
 
 def _load_failures(connection: duckdb.DuckDBPyConnection, run_id: str) -> tuple[Failure, ...]:
     ordered = "select * from failures where run_id = ? order by failure_index"
-    return tuple(
-        Failure(
-            case=None if row["benchmark"] is None else case_of(row["benchmark"], row["parameters"]),
-            stage=Stage(row["stage"]),
-            kind=row["kind"],
-            message=row["message"],
-            source=row["source"],
-            log=row["log"],
-            pass_index=row["pass_index"],
-        )
-        for row in fetch_rows(connection, ordered, [run_id])
-    )
+    return tuple(failure_of(row) for row in fetch_rows(connection, ordered, [run_id]))

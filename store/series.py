@@ -21,8 +21,12 @@ with chosen as (
     select measurements.*, runs.started_at, runs.gpu_uuid, runs.timer, runs.clock_regime, runs.environment
     from measurements join runs on runs.run_id = measurements.run_id
     {where}
+    {newest}
 )
 """
+_NEWEST = """qualify row_number() over (
+    partition by measurements.series_id, runs.repository order by runs.started_at desc, runs.run_id
+) = 1"""
 _HEADERS = "select {columns} from runs where runs.run_id in (select run_id from chosen)"
 _KERNELS = """
 select kernels.* from kernels join chosen
@@ -46,6 +50,14 @@ from chosen left join (
 ) as folded
 on folded.run_id = chosen.run_id and folded.measurement_index = chosen.measurement_index
 order by chosen.started_at, chosen.run_id, chosen.measurement_index
+"""
+_CENTERS = """
+select measurements.series_id, runs.repository,
+    list(runs.run_id order by runs.started_at, runs.run_id) as run_ids,
+    list(measurements.center_ms order by runs.started_at, runs.run_id) as centers
+from measurements join runs on runs.run_id = measurements.run_id
+{where} and measurements.center_ms is not null
+group by measurements.series_id, runs.repository
 """
 
 
@@ -76,7 +88,33 @@ def load_points(
     )
     if chosen is None:
         return []
-    choice, parameters = _CHOSEN.format(where=chosen.where), chosen.parameters
+    return _read(database, _CHOSEN.format(where=chosen.where, newest=""), chosen.parameters)
+
+
+def load_newest_points(database: Database, *, run_ids: Sequence[str]) -> list[SeriesPoint]:
+    """The newest measurement of every series of each repository among some runs, oldest run first."""
+    chosen = only({"measurements.run_id": run_ids})
+    if chosen is None:
+        return []
+    return _read(database, _CHOSEN.format(where=chosen.where, newest=_NEWEST), chosen.parameters)
+
+
+def load_centers(
+    database: Database, *, run_ids: Sequence[str]
+) -> dict[tuple[str, str], list[tuple[str, float]]]:
+    """Run id and centre of every measurement that has one, by series id and repository, oldest run first."""
+    chosen = only({"measurements.run_id": run_ids})
+    if chosen is None:
+        return {}
+    with database.reading() as connection:
+        rows = fetch_rows(connection, _CENTERS.format(where=chosen.where), chosen.parameters)
+    return {
+        (row["series_id"], row["repository"]): list(zip(row["run_ids"], row["centers"], strict=True))
+        for row in rows
+    }
+
+
+def _read(database: Database, choice: str, parameters: Sequence[str]) -> list[SeriesPoint]:
     with database.reading() as connection:
         headers = fetch_rows(connection, choice + _HEADERS.format(columns=HEADER_COLUMNS), parameters)
         kernels = fetch_rows(connection, choice + _KERNELS, parameters)

@@ -68,13 +68,22 @@ def insert_windows(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
         connection.unregister(_FLAT)
 
 
-def load_windows(connection: duckdb.DuckDBPyConnection, run_id: str) -> dict[int, tuple[Window, ...]]:
-    """The windows of a run by the index of their measurement, raw samples included."""
+def load_windows(
+    connection: duckdb.DuckDBPyConnection, run_id: str, measurement_index: int | None = None
+) -> dict[int, tuple[Window, ...]]:
+    """The windows of a run by the index of their measurement, raw samples included.
+
+    Args:
+        connection: an open store.
+        run_id: the run's whole id.
+        measurement_index: only this measurement; None for all.
+    """
     found: dict[int, list[Window]] = {}
     for row in fetch_rows(
         connection,
-        "select * from windows where run_id = ? order by measurement_index, window_index",
-        [run_id],
+        "select * from windows where run_id = ? and (? is null or measurement_index = ?) "
+        "order by measurement_index, window_index",
+        [run_id, measurement_index, measurement_index],
     ):
         window = Window(
             **{name: row[name] for name in _PLAIN}
