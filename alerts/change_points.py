@@ -21,6 +21,7 @@ from store.series import load_points
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from alerts.policy import Rules
     from alerts.steps import StepRule
     from store.database import Database
     from store.records import Commit, SeriesKey, SeriesPoint
@@ -49,7 +50,7 @@ def search(
     *,
     gpu: str | None = None,
     rule: StepRule | None = None,
-    policy: Policy | None = None,
+    rules: Rules | None = None,
     found_at: datetime | None = None,
 ) -> list[History]:
     """Search every series for steps and store them in place of what was found before.
@@ -61,14 +62,14 @@ def search(
         database: the store.
         gpu: only series on GPUs whose UUID begins with this; None for all.
         rule: what counts as a step; the defaults where None.
-        policy: the lowest tier that takes part; the defaults where None.
+        rules: the lowest tier that takes part, by benchmark; the defaults where None.
         found_at: what to write down as the time of the search; now where None.
 
     Raises:
         NothingToJudge: no series is left to search.
         StoreError: the store cannot be read or written.
     """
-    policy, moment = policy or Policy(), found_at or datetime.now(UTC)
+    rules, moment = rules or Policy(), found_at or datetime.now(UTC)
     by_repository: dict[str, list[SeriesPoint]] = defaultdict(list)
     for point in load_points(database):
         if gpu is None or point.header.gpu_uuid.startswith(gpu):
@@ -82,7 +83,7 @@ def search(
     found: list[History] = []
     for repository, points in sorted(by_repository.items()):
         line = busiest_line(points, load_commits(database, repository))
-        histories = histories_along(line, points, policy=policy, rule=rule, found_at=moment)
+        histories = histories_along(line, points, rules=rules, rule=rule, found_at=moment)
         save_change_points(database, repository, {history.series: history.changes for history in histories})
         found += histories
     return found
@@ -110,7 +111,7 @@ def histories_along(
     line: Mapping[str, int],
     points: Iterable[SeriesPoint],
     *,
-    policy: Policy,
+    rules: Rules,
     rule: StepRule | None,
     found_at: datetime,
 ) -> list[History]:
@@ -123,7 +124,9 @@ def histories_along(
         usable = [
             point
             for point in own
-            if point.header.commit_sha in line and not point.header.dirty and is_usable(point, policy)
+            if point.header.commit_sha in line
+            and not point.header.dirty
+            and is_usable(point, rules.of(series.case))
         ]
         usable.sort(key=lambda point: distance(point.header, line), reverse=True)
         histories.append(

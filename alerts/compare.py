@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from alerts.policy import Rules
     from store.database import Database
     from store.records import RunHeader, SeriesKey, SeriesPoint, Verdict
 
@@ -43,7 +44,7 @@ def compare(
     *,
     gpu: str | None = None,
     checkout: Path,
-    policy: Policy | None = None,
+    rules: Rules | None = None,
 ) -> RunJudgement:
     """Judge the newest run of one commit against the runs of another on the same GPU.
 
@@ -56,20 +57,20 @@ def compare(
         candidate: the commit or run that is judged.
         gpu: the GPU's UUID or the beginning of it; the candidate's newest where None.
         checkout: where names such as ``main`` are looked up.
-        policy: the thresholds; the defaults where None.
+        rules: the thresholds; the defaults where None.
 
     Raises:
         AlertsError: a side names nothing, or the two have no GPU in common.
         StoreError: the store cannot be read.
     """
-    policy = policy or Policy()
+    rules = rules or Policy()
     sides = choose_sides(
         runs_named(database, base, checkout=checkout),
         runs_named(database, candidate, checkout=checkout),
         gpu=gpu,
     )
     base_points = _points(database, sides.base)
-    judged, baselines = _judge_newest(_points(database, sides.candidate), sides, base_points, policy)
+    judged, baselines = _judge_newest(_points(database, sides.candidate), sides, base_points, rules)
     failures = load_run(database, sides.candidate[0].run_id).failures
     answered = {item.point.series.case for item in judged} | {failure.case for failure in failures}
     expected = {point.series.case for point in base_points if SENTINEL not in point.tags}
@@ -83,7 +84,7 @@ def compare(
 
 
 def _judge_newest(
-    points: Sequence[SeriesPoint], sides: Sides, base: Sequence[SeriesPoint], policy: Policy
+    points: Sequence[SeriesPoint], sides: Sides, base: Sequence[SeriesPoint], rules: Rules
 ) -> tuple[tuple[JudgedPoint, ...], list[Baseline | Doubt]]:
     """The newest candidate run, with the standing that the sessions before lend it."""
     moment = datetime.now(UTC)
@@ -92,15 +93,17 @@ def _judge_newest(
     baselines: dict[SeriesKey, Baseline | Doubt] = {}
     for header in reversed(sides.candidate):
         own = [point for point in points if point.header.run_id == header.run_id]
-        baselines = {point.series: _baseline(point, base, policy) for point in own}
-        judged = judge_points(own, baselines, policy, judged_at=moment)
+        baselines = {point.series: _baseline(point, base, rules.of(point.series.case)) for point in own}
+        judged = judge_points(own, baselines, rules, judged_at=moment)
         for item in judged:
             sessions[item.point.series].append(item.verdict)
     settled = tuple(
         replace(
             item,
             verdict=settle(
-                sessions[item.point.series], resolution_ms=item.point.resolution_ms, policy=policy
+                sessions[item.point.series],
+                resolution_ms=item.point.resolution_ms,
+                policy=rules.of(item.point.series.case),
             )[-1],
         )
         for item in judged

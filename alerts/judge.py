@@ -10,7 +10,7 @@ from alerts.absence import explain_absence, history_unknown
 from alerts.baseline import Baseline, Doubt, choose_baseline, describe, distance, on_line
 from alerts.effects import benjamini_hochberg
 from alerts.partner import choose_partner
-from alerts.policy import Policy
+from alerts.policy import Policy, Rules
 from alerts.verdicts import CHANGES, judge_point
 from store import shown
 from store.records import (
@@ -129,20 +129,21 @@ class RunJudgement:
         )
 
 
-def judge_evidence(evidence: Evidence, policy: Policy, *, judged_at: datetime) -> RunJudgement:
+def judge_evidence(evidence: Evidence, rules: Rules, *, judged_at: datetime) -> RunJudgement:
     """Judge every point of a run against its ancestors, and say what is missing."""
-    baselines = {point.series: _baseline_of(point, evidence, policy) for point in evidence.candidates}
+    baselines = {point.series: _baseline_of(point, evidence, rules) for point in evidence.candidates}
     return RunJudgement(
         header=evidence.header,
-        judged=judge_points(evidence.candidates, baselines, policy, judged_at=judged_at),
+        judged=judge_points(evidence.candidates, baselines, rules, judged_at=judged_at),
         failures=evidence.failures,
         missing=_missing(evidence),
         baseline=describe_baselines(baselines.values()),
     )
 
 
-def _baseline_of(point: SeriesPoint, evidence: Evidence, policy: Policy) -> Baseline | Doubt:
+def _baseline_of(point: SeriesPoint, evidence: Evidence, rules: Rules) -> Baseline | Doubt:
     """The paired run, which needs no history; else the pool or single run; else why there is none."""
+    policy = rules.of(point.series.case)
     partner = choose_partner(point, evidence.paired, policy, evidence.paired_failures)
     if isinstance(partner, Baseline):
         return partner
@@ -157,7 +158,7 @@ def _baseline_of(point: SeriesPoint, evidence: Evidence, policy: Policy) -> Base
 def judge_points(
     candidates: Iterable[SeriesPoint],
     baselines: Mapping[SeriesKey, Baseline | Doubt],
-    policy: Policy,
+    rules: Rules,
     *,
     judged_at: datetime,
 ) -> tuple[JudgedPoint, ...]:
@@ -168,13 +169,13 @@ def judge_points(
     judged = [
         JudgedPoint(
             point=point,
-            verdict=judge_point(point, baseline, policy, judged_at=judged_at),
+            verdict=judge_point(point, baseline, rules.of(point.series.case), judged_at=judged_at),
             before=baseline.nearest if isinstance(baseline, Baseline) else None,
         )
         for point in sorted(candidates, key=lambda point: (point.series.case.label, point.series.id))
         for baseline in (baselines[point.series],)
     ]
-    return tuple(_with_q_values(_void_if_machine_moved(judged, policy)))
+    return tuple(_with_q_values(_void_if_machine_moved(judged, rules.general)))
 
 
 def describe_baselines(baselines: Iterable[Baseline | Doubt]) -> str:

@@ -20,28 +20,29 @@ from store.verdicts import load_verdicts, save_verdicts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from alerts.policy import Rules
     from store.database import Database
     from store.records import Commit, Failure, RunHeader, SeriesPoint, Verdict
 
 
 def judge_run(
-    database: Database, run_id: str, policy: Policy | None = None, *, judged_at: datetime | None = None
+    database: Database, run_id: str, rules: Rules | None = None, *, judged_at: datetime | None = None
 ) -> RunJudgement:
     """Judge a run, save its verdicts, and settle the flags of earlier sessions on its commit.
 
     Args:
         database: the store that holds the run.
         run_id: the run's id, or a prefix of it that no other run shares.
-        policy: the thresholds; the defaults where None.
+        rules: the thresholds; the defaults where None.
         judged_at: what to write down as the time of judging; now where None.
 
     Raises:
         StoreError: the store cannot be read, or holds no such run.
     """
-    policy = policy or Policy()
-    evidence = _gather(database, run_id, policy)
-    judgement = judge_evidence(evidence, policy, judged_at=judged_at or datetime.now(UTC))
-    settled = _settle(database, judgement, policy)
+    rules = rules or Policy()
+    evidence = _gather(database, run_id, rules)
+    judgement = judge_evidence(evidence, rules, judged_at=judged_at or datetime.now(UTC))
+    settled = _settle(database, judgement, rules)
     save_verdicts(database, settled)
     own = [verdict for verdict in settled if verdict.run_id == judgement.header.run_id]
     return judgement.with_verdicts(own)
@@ -59,14 +60,14 @@ def baseline_line(header: RunHeader, commits: Mapping[str, Commit]) -> dict[str,
     return {sha: index for index, sha in enumerate(known or [header.merge_base]) if sha != own}
 
 
-def _gather(database: Database, run_id: str, policy: Policy) -> Evidence:
+def _gather(database: Database, run_id: str, rules: Rules) -> Evidence:
     run = load_run(database, run_id)
     header = run.header
     line = baseline_line(header, load_commits(database, header.repository))
     ancestors = sorted(
         (other for other in find_runs(database) if on_line(header, other, line)),
         key=lambda other: distance(other, line),
-    )[: policy.reach_runs]
+    )[: rules.general.reach_runs]
     candidates = tuple(load_points(database, run_ids=[header.run_id]))
     paired, paired_failures = _partner(database, header)
     return Evidence(
@@ -121,7 +122,7 @@ def _history(
     return points
 
 
-def _settle(database: Database, judgement: RunJudgement, policy: Policy) -> list[Verdict]:
+def _settle(database: Database, judgement: RunJudgement, rules: Rules) -> list[Verdict]:
     """The verdicts of this run, and those of other sessions on its commit whose standing they change."""
     header = judgement.header
     if header.commit_sha is None or header.dirty:  # uncommitted changes are never the same code twice
@@ -140,6 +141,8 @@ def _settle(database: Database, judgement: RunJudgement, policy: Policy) -> list
     for item in judgement.judged:
         known = by_series[item.point.series.id]
         together = sorted([*known, item.verdict], key=lambda verdict: order[verdict.run_id])
-        fresh = settle(together, resolution_ms=item.point.resolution_ms, policy=policy)
+        fresh = settle(
+            together, resolution_ms=item.point.resolution_ms, policy=rules.of(item.point.series.case)
+        )
         settled += [verdict for verdict in fresh if verdict not in known]
     return settled

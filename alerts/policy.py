@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from store.folding import WINDOWS_MIN
 from store.records import RecordInvalid, Tier
+from store.settings import NotEmpty, Within, check_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from store.records import Case
 
 _RANK = {Tier.A: 0, Tier.B: 1, Tier.C: 2}
+_POOL_MAX = 1000
+
+Share = Annotated[float, Within(0, 1, high_open=True, unit="(a share: 0.02 is 2 %)")]
+Probability = Annotated[float, Within(0, 1, low_open=True, high_open=True, unit="(a probability)")]
+PoolRuns = Annotated[int, Within(WINDOWS_MIN, _POOL_MAX, unit="runs")]
+Globs = Annotated[tuple[str, ...], NotEmpty()]
 
 
 def reaches(tier: Tier, minimum: Tier) -> bool:
     """Whether ``tier`` can be trusted at least as far as ``minimum``."""
     return _RANK[tier] <= _RANK[minimum]
+
+
+class Rules(Protocol):
+    """What a whole run is judged by: one policy for every case, or one that differs by benchmark."""
+
+    @property
+    def general(self) -> Policy:
+        """What holds for the run as a whole, and for every case that nothing else is said about."""
+
+    def of(self, case: Case) -> Policy:
+        """The thresholds of one case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,30 +57,107 @@ class Policy:
         sentinel_effect: how far a sentinel has to move against a *single* run, or beside its
             own pair, before the machine is blamed. The spread between sessions is unknown in
             the one case, and a pair sees changes that are too small to matter in the other;
-            against a pool, apart is enough.
+            against a pool, apart is enough. It holds for whole runs.
         paired_p: the largest p-value of a paired effect that flags a change although the
             intervals of the two runs overlap, as they do where the machine drifts.
         reach_runs: how many runs on ancestors are searched for a baseline, newest first. It
-            bounds the time a verdict takes in a store with years of history.
+            bounds the time a verdict takes in a store with years of history. It holds for
+            whole runs.
+
+    Raises:
+        RecordInvalid: a value lies out of range.
     """
 
-    confirm_effect: float = 0.01
+    confirm_effect: Share = 0.01
     minimum_tier: Tier = Tier.B
-    pool_size: int = 20
-    pool_minimum: int = WINDOWS_MIN
-    sentinel_effect: float = 0.01
-    paired_p: float = 0.001
-    reach_runs: int = 400
+    pool_size: PoolRuns = 20
+    pool_minimum: PoolRuns = WINDOWS_MIN
+    sentinel_effect: Share = 0.01
+    paired_p: Probability = 0.001
+    reach_runs: Annotated[int, Within(1, 100_000, unit="runs")] = 400
 
     def __post_init__(self) -> None:
-        if not WINDOWS_MIN <= self.pool_minimum <= self.pool_size:
+        check_bounds(self)
+        if self.pool_minimum > self.pool_size:
             raise RecordInvalid(
-                f"a pool of {self.pool_minimum} to {self.pool_size} runs: the minimum lies between "
-                f"{WINDOWS_MIN} and the size"
+                f"pool_minimum {self.pool_minimum} is more than pool_size {self.pool_size}: "
+                "a pool could never be formed"
             )
-        for name in ("confirm_effect", "sentinel_effect"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise RecordInvalid(f"{name} is {value!r}: give a share such as 0.01")
-        if not 0 < self.paired_p < 1:
-            raise RecordInvalid(f"paired_p is {self.paired_p!r}: give a probability such as 0.001")
+
+    @property
+    def general(self) -> Policy:
+        """Itself: one policy for everything is a set of rules too."""
+        return self
+
+    def of(self, case: Case) -> Policy:
+        """Itself, whatever the case."""
+        del case
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """Other thresholds for some benchmarks; what is None stays as it is.
+
+    Attributes:
+        benchmarks: globs over the names and the labels of cases; one that matches is enough.
+    """
+
+    benchmarks: Globs
+    confirm_effect: Share | None = None
+    minimum_tier: Tier | None = None
+    pool_size: PoolRuns | None = None
+    pool_minimum: PoolRuns | None = None
+    paired_p: Probability | None = None
+
+    def matches(self, case: Case) -> bool:
+        """Whether it says something about a case."""
+        return any(matches(case, glob) for glob in self.benchmarks)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The thresholds that it gives."""
+        given = {
+            entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "benchmarks"
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def matches(case: Case, glob: str) -> bool:
+    """Whether a glob means a case, by the benchmark's name or by the label; as ``collect --only``."""
+    return any(fnmatchcase(name, glob) for name in (case.benchmark, case.label))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """A general policy and what differs from it by benchmark, the later override winning.
+
+    Raises:
+        RecordInvalid: an override contradicts the general policy.
+    """
+
+    general: Policy = field(default_factory=Policy)
+    overrides: tuple[Override, ...] = ()
+    _known: dict[Case, Policy] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for override in self.overrides:
+            replace(self.general, **override.values)
+
+    def of(self, case: Case) -> Policy:
+        """The thresholds of one case.
+
+        Raises:
+            RecordInvalid: overrides that match the case contradict each other.
+        """
+        found = self._known.get(case)
+        if found is None:
+            found = self._known[case] = self._resolved(case)
+        return found
+
+    def _resolved(self, case: Case) -> Policy:
+        values: dict[str, Any] = {}
+        for override in self.overrides:
+            if override.matches(case):
+                values |= override.values
+        return replace(self.general, **values) if values else self.general

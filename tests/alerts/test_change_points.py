@@ -45,7 +45,7 @@ def some_points(commits: range, **changes: Any) -> list[SeriesPoint]:
 def dated(points: list[SeriesPoint], line: dict[str, int] | None = None) -> list[tuple[str, str]]:
     """The commits on either side of every step that is found."""
     histories = histories_along(
-        LINE if line is None else line, points, policy=Policy(), rule=None, found_at=EPOCH
+        LINE if line is None else line, points, rules=Policy(), rule=None, found_at=EPOCH
     )
     return [(change.commit_before, change.commit_sha) for history in histories for change in history.changes]
 
@@ -134,7 +134,7 @@ def test_points_that_no_verdict_would_rest_on_make_no_step() -> None:
 
 def test_a_step_between_two_runs_of_one_commit_is_the_machines() -> None:
     same = [a_point(8, number=number, median_ms=0.25 if number < 8 else 0.27) for number in range(16)]
-    histories = histories_along(LINE, same, policy=Policy(), rule=None, found_at=EPOCH)
+    histories = histories_along(LINE, same, rules=Policy(), rule=None, found_at=EPOCH)
 
     (change,) = histories[0].changes
     assert change.within_a_commit

@@ -136,7 +136,7 @@ def test_only_a_confirmed_regression_counts_as_one() -> None:
 
 
 def test_a_pool_of_fewer_than_six_runs_is_no_policy() -> None:
-    with pytest.raises(RecordInvalid, match="5 to 20 runs"):
+    with pytest.raises(RecordInvalid, match="from 6 to 1000 runs"):
         Policy(pool_minimum=5)
 
 
