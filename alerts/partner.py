@@ -9,14 +9,13 @@ from alerts.baseline import Baseline, Doubt, is_usable
 from alerts.pairs import PAIRS_MIN, pairs_of
 from store import shown
 from store.records import BaselineKind, PairedRole, Reason
+from store.sessions import short_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from alerts.policy import Policy
     from store.records import Failure, RunHeader, SeriesPoint
-
-_SHORT_RUN_ID = 8
 
 
 def partner_id(header: RunHeader) -> str | None:
@@ -77,7 +76,7 @@ def _absent(candidate: SeriesPoint, own: Sequence[SeriesPoint], failures: Sequen
             f"{shown.one_line(failed.kind, limit=100)}: there is nothing to compare with until it runs there",
         )
     if not own and not failures:
-        partner = (partner_id(candidate.header) or "")[:_SHORT_RUN_ID]
+        partner = short_run(partner_id(candidate.header) or "")
         return Doubt(
             reason=Reason.NO_BASELINE,
             message=f"run {partner}, which it was paired with, is not in this store: "

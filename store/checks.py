@@ -56,7 +56,12 @@ def check_verdict(verdict: Verdict) -> None:
     """
     where = f"verdict on {verdict.series.case.label} of run {verdict.run_id}"
     _check_instants(verdict, where)
-    for name, record in (("", verdict), (" candidate", verdict.candidate), (" baseline", verdict.baseline)):
+    parts = (
+        ("candidate", verdict.candidate),
+        ("baseline", verdict.baseline),
+        ("second", verdict.second),
+    )
+    for name, record in (("", verdict), *((f" {name}", part) for name, part in parts)):
         if record is not None:
             _check_numbers(record, where + name)
 
@@ -65,7 +70,7 @@ def _check_header(header: RunHeader) -> None:
     where = f"run {header.run_id}"
     if not RUN_ID_PATTERN.fullmatch(header.run_id):
         raise StoreInvalid(f"the run id is no UUID in lower case: {header.run_id!r}")
-    for name in ("paired_with", "aa_study"):
+    for name in ("paired_with", "aa_study", "confirms_run_id"):
         other = getattr(header, name)
         if other is not None and not RUN_ID_PATTERN.fullmatch(other):
             raise StoreInvalid(f"{where}: {name} is no UUID in lower case: {other!r}")

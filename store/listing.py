@@ -9,6 +9,7 @@ from store import shown
 from store.headers import HEADER_COLUMNS, header_of
 from store.plain import to_plain
 from store.rows import fetch_rows
+from store.sessions import short_run
 from store.windows import SAMPLE_LISTS
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from store.database import Database
     from store.records import Failure, Measurement, Reading, Run, RunHeader
 
-SHORT_RUN_ID = 8
 _INSTANT = "%Y-%m-%d %H:%M"
 _SUMMARIES = """
 select {columns},
@@ -47,18 +47,19 @@ def runs_as_text(runs: Sequence[RunSummary]) -> str:
     """A table of runs, or what to do where there is none."""
     if not runs:
         return "The store holds no run yet: measure something with 'collect'."
-    lines = [("RUN", "STARTED (UTC)", "COMMIT", "GPU", "TIMER", "MEASURED", "FAILED")]
+    lines = [("RUN", "STARTED (UTC)", "COMMIT", "GPU", "TIMER", "MEASURED", "FAILED", "CONFIRMS")]
     for run in runs:
         header = run.header
         lines.append(
             (
-                header.run_id[:SHORT_RUN_ID],
+                short_run(header.run_id),
                 header.started_at.strftime(_INSTANT),
                 _commit(header),
                 shown.visible(header.gpu_name, limit=30),
                 header.timer,
                 f"{run.measured}{' (interrupted)' if header.interrupted else ''}",
                 str(run.failed),
+                "" if header.confirms_run_id is None else short_run(header.confirms_run_id),
             )
         )
     return _table(lines)
@@ -106,6 +107,8 @@ def _header_as_text(header: RunHeader) -> str:
         ("suites", ", ".join(header.suites)),
         *((name, _reading(reading)) for name, reading in sorted(header.context.items())),
     ]
+    if header.confirms_run_id is not None:
+        lines.append(("confirms", f"what was flagged in run {header.confirms_run_id}"))
     if header.history_note:
         lines.append(("history", header.history_note))
     if header.interrupted:

@@ -461,10 +461,11 @@ class RunHeader:
         paired_with: the run of another commit whose passes took turns with those of this one.
         paired_role: which side of that pair this run is.
         aa_study: the study it was made for, several runs of the same code; see ``store.studies``.
+        confirms_run_id: the run on the same commit whose flagged benchmarks were measured again.
 
     Raises:
         RecordInvalid: only one of ``paired_with`` and ``paired_role`` is given, or the run is
-            paired with itself.
+            paired with itself, or confirms itself.
     """
 
     run_id: str
@@ -491,6 +492,7 @@ class RunHeader:
     paired_with: str | None = None
     paired_role: PairedRole | None = None
     aa_study: str | None = None
+    confirms_run_id: str | None = None
 
     def __post_init__(self) -> None:
         if (self.paired_with is None) != (self.paired_role is None):
@@ -500,6 +502,8 @@ class RunHeader:
             )
         if self.paired_with == self.run_id:
             raise RecordInvalid(f"run {self.run_id} is paired with itself")
+        if self.confirms_run_id == self.run_id:
+            raise RecordInvalid(f"run {self.run_id} confirms itself")
 
     def series_key(self, case: Case, quantity: Quantity, cache_state: CacheState) -> SeriesKey:
         """The key of a measurement of this run."""
@@ -556,6 +560,23 @@ class SeriesPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecondSession:
+    """What another session on the same commit showed of a flagged change.
+
+    Attributes:
+        run_id: the other session's run.
+        effect, effect_low, effect_high: as in that run's own verdict; None where it had none.
+    """
+
+    run_id: str
+    outcome: Outcome
+    reason: Reason
+    effect: float | None = None
+    effect_low: float | None = None
+    effect_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What was decided about one series of one run, with its evidence.
 
@@ -566,6 +587,8 @@ class Verdict:
         candidate, baseline: the intervals that were compared; the candidate's as widened.
         smallest_seen: the smallest relative slowdown that would have been flagged.
         message: one sentence that says what was decided and why.
+        second: the session that the standing rests on beside this one; None where a flag has met
+            no other session, and where nothing was flagged.
     """
 
     run_id: str
@@ -586,4 +609,5 @@ class Verdict:
     p_value: float | None = None
     q_value: float | None = None
     smallest_seen: float | None = None
+    second: SecondSession | None = None
     judged_at: datetime

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from store.checks import check_verdict
 from store.filters import only
-from store.records import BaselineKind, Outcome, Reason, Standing, Tier, Verdict
+from store.records import BaselineKind, Outcome, Reason, SecondSession, Standing, Tier, Verdict
 from store.rows import Row, fetch_rows, from_instant, insert_rows, interval_of, series_columns, series_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _PLAIN = (
     "baseline_run_ids", "effect", "effect_low", "effect_high", "p_value", "q_value", "smallest_seen",
     "judged_at",
 )  # fmt: skip
+_SECOND = ("run_id", "outcome", "reason", "effect", "effect_low", "effect_high")
 _DELETE = "delete from verdicts where run_id = ? and series_id = ?"
 
 
@@ -72,6 +73,7 @@ def _row(verdict: Verdict) -> Row:
         **series_columns(verdict.series),
         **_interval_columns("candidate", verdict.candidate),
         **_interval_columns("baseline", verdict.baseline),
+        **{f"second_{name}": verdict.second and getattr(verdict.second, name) for name in _SECOND},
     }
 
 
@@ -103,4 +105,14 @@ def _verdict_of(row: Row) -> Verdict:
         series=series_of(row),
         candidate=interval_of(row, "candidate_", windows="candidate_windows", status="candidate_status"),
         baseline=baseline,
+        second=_second_of(row),
+    )
+
+
+def _second_of(row: Row) -> SecondSession | None:
+    if row["second_run_id"] is None:
+        return None
+    return SecondSession(
+        **{name: row[f"second_{name}"] for name in _SECOND}
+        | {"outcome": Outcome(row["second_outcome"]), "reason": Reason(row["second_reason"])}
     )

@@ -25,6 +25,7 @@ from store.records import (
     Reason,
     Run,
     RunHeader,
+    SecondSession,
     SeriesPoint,
     Stage,
     Standing,
@@ -257,3 +258,16 @@ def a_verdict(run: Run | None = None, **changes: Any) -> Verdict:
         "judged_at": EPOCH + timedelta(days=1),
     }
     return Verdict(**(fields | changes))
+
+
+def a_second_session(**changes: Any) -> SecondSession:
+    """A later run of the same commit that shows a regression of 3.8 %."""
+    fields: dict[str, Any] = {
+        "run_id": a_header(number=1).run_id,
+        "outcome": Outcome.REGRESSED,
+        "reason": Reason.INTERVALS_APART,
+        "effect": 0.038,
+        "effect_low": 0.031,
+        "effect_high": 0.0461,
+    }
+    return SecondSession(**(fields | changes))

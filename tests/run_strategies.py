@@ -145,6 +145,7 @@ headers = st.builds(
     interrupted=st.booleans(),
     context=contexts,
     aa_study=st.none() | st.uuids().map(str),
+    confirms_run_id=st.none() | st.uuids().map(str),
 )
 paired_headers = st.builds(
     replace, headers, paired_with=st.uuids().map(str), paired_role=st.sampled_from(PairedRole)

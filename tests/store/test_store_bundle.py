@@ -91,7 +91,7 @@ def test_writing_replaces_a_file_whole_and_leaves_nothing_beside_it(file: Path) 
 def test_a_bundle_can_be_read_without_kernelwatch(document: dict[str, Any]) -> None:
     window = document["run"]["measurements"][0]["windows"][0]
 
-    assert (document["format"], document["version"]) == ("kernelwatch-run", 2)
+    assert (document["format"], document["version"]) == ("kernelwatch-run", 3)
     assert document["run"]["measurements"][0]["case"] == {
         "benchmark": "softmax",
         "parameters": {"rows": 1024},
@@ -131,7 +131,7 @@ def test_a_value_left_out_takes_its_default(file: Path, document: dict[str, Any]
 def test_a_bundle_of_version_1_is_a_run_without_a_pair(file: Path, document: dict[str, Any]) -> None:
     earlier = copy.deepcopy(document)
     earlier["version"] = 1
-    for name in ("paired_with", "paired_role", "aa_study"):
+    for name in ("paired_with", "paired_role", "aa_study", "confirms_run_id"):
         del earlier["run"]["header"][name]
     put(file, earlier)
 
@@ -146,6 +146,22 @@ def test_a_pair_travels_in_bundles(file: Path) -> None:
     write_bundle(run, file)
 
     assert read_bundle(file) == run
+
+
+def test_a_run_that_confirms_another_says_so_in_its_bundle(file: Path) -> None:
+    run = a_run(number=1, header={"confirms_run_id": a_run().header.run_id})
+    write_bundle(run, file)
+
+    assert read_bundle(file) == run
+
+
+def test_a_bundle_of_version_2_confirms_nothing(file: Path, document: dict[str, Any]) -> None:
+    earlier = copy.deepcopy(document)
+    earlier["version"] = 2
+    del earlier["run"]["header"]["confirms_run_id"]
+    put(file, earlier)
+
+    assert read_bundle(file).header.confirms_run_id is None
 
 
 Path_ = tuple[str | int, ...]
@@ -202,6 +218,8 @@ COMMIT: Path_ = ("run", "history", 0)
         ((*HEADER, "paired_role"), "baseline", "names the other run and its own role"),
         ((*HEADER, "paired_role"), "judge", "should be one of candidate, baseline"),
         ((*HEADER, "aa_study"), "first", "aa_study is no UUID"),
+        ((*HEADER, "confirms_run_id"), "first", "confirms_run_id is no UUID"),
+        ((*HEADER, "confirms_run_id"), a_run().header.run_id, "confirms itself"),
         ((*HEADER, "gpu_name"), "x" * 1_000_001, "gpu_name is a text of 1000001 characters"),
         ((*HEADER, "gpu_name"), "\udcff", "half a surrogate pair"),
         ((*HEADER, "dirty"), 0, "dirty is a whole number, and should be true or false"),
@@ -213,7 +231,7 @@ COMMIT: Path_ = ("run", "history", 0)
         (("run", "history"), {}, "run.history is an object, and should be a list"),
         (("run",), [], "run is a list of 0, and should be an object"),
         (("format",), "tarball", "it is no run bundle"),
-        (("version",), 3, "upgrade kernelwatch"),
+        (("version",), 4, "upgrade kernelwatch"),
         (("version",), "1", 'no whole number as "version"'),
         (("version",), True, 'no whole number as "version"'),
     ],

@@ -39,11 +39,25 @@ def test_runs_are_listed_newest_first(database: Database) -> None:
 
     heading, newest, oldest = result.stdout.splitlines()
     assert result.exit_code == 0
-    assert heading.split() == ["RUN", "STARTED", "(UTC)", "COMMIT", "GPU", "TIMER", "MEASURED", "FAILED"]
+    words = ["RUN", "STARTED", "(UTC)", "COMMIT", "GPU", "TIMER", "MEASURED", "FAILED", "CONFIRMS"]
+    assert heading.split() == words
     assert newest.startswith(f"{a_header(11).run_id[:8]}  2026-03-02 20:10  000000000+  NVIDIA H200  cupti")
     assert newest.endswith("1 (interrupted)  0")
     assert oldest.split()[0] == a_header(10).run_id[:8]
     assert oldest.split()[-2:] == ["1", "1"]
+
+
+def test_a_run_that_confirms_another_names_it(database: Database) -> None:
+    first = a_run(10)
+    again = a_run(10, number=1, header={"confirms_run_id": first.header.run_id})
+    for run in (first, again):
+        save_run(database, run)
+
+    listed, one = store(database, "show"), store(database, "show", again.header.run_id)
+
+    assert listed.stdout.splitlines()[1].endswith(f"  0       {first.header.run_id[:8]}")
+    (line,) = [line for line in one.stdout.splitlines() if line.startswith("confirms ")]
+    assert line.endswith(f"  what was flagged in run {first.header.run_id}")
 
 
 def test_a_limit_keeps_the_newest(database: Database) -> None:

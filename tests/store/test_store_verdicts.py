@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import EPOCH, a_measurement, a_run, a_verdict
+from builders import EPOCH, a_measurement, a_run, a_second_session, a_verdict
 
 from store.errors import StoreInvalid
 from store.records import BaselineKind, FoldStatus, Interval, Outcome, Reason, Standing
@@ -33,7 +33,12 @@ INCONCLUSIVE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("changes", [{}, INCONCLUSIVE])
+SILENT = a_second_session(
+    outcome=Outcome.INCONCLUSIVE, reason=Reason.MACHINE_MOVED, effect=None, effect_low=None, effect_high=None
+)
+
+
+@pytest.mark.parametrize("changes", [{}, INCONCLUSIVE, {"second": a_second_session()}, {"second": SILENT}])
 def test_a_verdict_comes_back_exactly(database: Database, changes: dict[str, Any]) -> None:
     verdict = a_verdict(**changes)
 
@@ -79,6 +84,11 @@ def test_verdicts_are_chosen_by_run_and_standing(database: Database) -> None:
     assert load_verdicts(database, standing=[Standing.CONFIRMED, Standing.FLAGGED]) == [old, new]
     assert load_verdicts(database, run_ids=[old.run_id], standing=[Standing.FLAGGED]) == []
     assert load_verdicts(database, run_ids=[]) == []
+
+
+def test_an_effect_of_the_second_session_that_is_not_finite_is_refused(database: Database) -> None:
+    with pytest.raises(StoreInvalid, match="second: effect_low is inf"):
+        save_verdicts(database, [a_verdict(second=a_second_session(effect_low=float("inf")))])
 
 
 def test_saving_no_verdict_makes_no_store(database: Database) -> None:
