@@ -17,8 +17,10 @@ from alerts.jsonform import comparison_json, verdicts_json
 from alerts.judging import judge_run
 from alerts.message import compose
 from alerts.naming import newest_run
+from alerts.options import format_option, store_option
 from alerts.terminal import render_text
-from store.database import DEFAULT_URL, Database
+from alerts.triage_commands import triage
+from store.database import Database
 from store.errors import StoreError
 from store.records import Tier
 
@@ -48,25 +50,8 @@ class _Explaining(click.Group):
             raise _Failed(str(error)) from error
 
 
-_store_option = click.option(
-    "--store",
-    "url",
-    envvar="KERNELWATCH_STORE",
-    default=DEFAULT_URL,
-    show_default=True,
-    show_envvar=True,
-    help="The store to read and to write verdicts to.",
-)
 _run_option = click.option(
     "--run", "run_id", metavar="RUN", help="Id of the run, or its beginning.  [default: the newest]"
-)
-_format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="What stdout holds: sentences and a table, or JSON for programs.",
 )
 _fail_option = click.option(
     "--fail-on",
@@ -87,9 +72,9 @@ def alerts() -> None:
 
 @alerts.command()
 @_run_option
-@_format_option
+@format_option
 @_fail_option
-@_store_option
+@store_option
 def judge(url: str, run_id: str | None, form: str, fail_on: str | None) -> None:
     """Judge a run against its ancestors and save the verdicts."""
     judgement = _judged(Database(url), run_id)
@@ -107,9 +92,9 @@ def judge(url: str, run_id: str | None, form: str, fail_on: str | None) -> None:
     default=Path(),
     help="Where names such as main or HEAD~3 are looked up.  [default: .]",
 )
-@_format_option
+@format_option
 @_fail_option
-@_store_option
+@store_option
 def compare(
     *, url: str, base: str, candidate: str, gpu: str | None, repo: Path, form: str, fail_on: str | None
 ) -> None:
@@ -126,8 +111,8 @@ def compare(
 
 @alerts.command()
 @click.option("--gpu", metavar="UUID", help="GPU, or the beginning of its UUID.  [default: all]")
-@_format_option
-@_store_option
+@format_option
+@store_option
 def steps(url: str, gpu: str | None, form: str) -> None:
     """Search every series for the commits at which its level changed, and save what is found.
 
@@ -144,7 +129,7 @@ def steps(url: str, gpu: str | None, form: str) -> None:
 @_run_option
 @click.option("--dry-run", is_flag=True, help="Print the Markdown instead of posting it.")
 @_fail_option
-@_store_option
+@store_option
 def comment(*, url: str, run_id: str | None, dry_run: bool, fail_on: str | None) -> None:
     """Write the pull-request comment on a run."""
     from alerts.markdown import render_markdown
@@ -181,7 +166,7 @@ def comment(*, url: str, run_id: str | None, dry_run: bool, fail_on: str | None)
 )
 @click.option("--flagged", is_flag=True, help="Send on regressions that are not confirmed, too.")
 @click.option("--dry-run", is_flag=True, help="Print the mail's text instead of sending it.")
-@_store_option
+@store_option
 def email(url: str, **options: Any) -> None:
     """Send a mail when a regression is confirmed; say why not when none is sent."""
     from alerts.mailing import build_mail, regressions_due, why_nothing_is_due
@@ -203,6 +188,9 @@ def email(url: str, **options: Any) -> None:
         click.echo("" if text is None else text.get_content(), nl=False)
         return
     _report(str(mail["Subject"]), send(server, mail, recipients))
+
+
+alerts.add_command(triage)
 
 
 def main() -> None:

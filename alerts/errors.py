@@ -3,7 +3,13 @@
 AlertsError
 ├── NothingToJudge
 ├── RevisionUnknown
-└── MailError
+├── TriageRefused
+├── GitHubError
+│   ├── GitHubRefused
+│   └── GitHubUnsure
+└── DeliveryError
+    ├── MailError
+    └── WebhookError
 
 Statistical doubt is a verdict, never an error.
 """
@@ -23,5 +29,59 @@ class RevisionUnknown(AlertsError):  # noqa: N818 - named for what is the case
     """A word on the command line names neither a stored run nor a commit."""
 
 
-class MailError(AlertsError):
-    """A mail could not be handed over: unsafe, unreachable, or refused by the server."""
+class TriageRefused(AlertsError):  # noqa: N818 - named for what is the case
+    """A decision names nothing that was measured, or does not say what it has to."""
+
+
+class DeliveryError(AlertsError):
+    """A message could not be handed over: unsafe, unreachable, or refused.
+
+    Attributes:
+        lasting: trying again cannot help until somebody changes something.
+        uncertain: the other side had the whole message and gave no answer; it may have taken it.
+        away: nothing at all can be handed over there now.
+        retry_after_s: how long the other side asked to wait, in seconds.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        lasting: bool = False,
+        uncertain: bool = False,
+        away: bool = False,
+        retry_after_s: float = 0.0,
+    ) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+        self.uncertain = uncertain
+        self.away = away
+        self.retry_after_s = retry_after_s
+
+
+class MailError(DeliveryError):
+    """A mail could not be handed over to the server."""
+
+
+class WebhookError(DeliveryError):
+    """A webhook did not take a message."""
+
+
+class GitHubError(AlertsError):
+    """GitHub could not be asked or told something; no message holds a token."""
+
+
+class GitHubRefused(GitHubError):  # noqa: N818 - named for what is the case
+    """GitHub answered with an error.
+
+    Attributes:
+        status: of its answer, such as 403.
+    """
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class GitHubUnsure(GitHubError):  # noqa: N818 - named for what is the case
+    """The answer to a request that must not be made twice was lost."""

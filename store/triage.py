@@ -10,6 +10,8 @@ from store.rows import Row, fetch_rows, from_instant, insert_rows
 from store.triage_events import Action, Scope, TriageEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import duckdb
 
     from store.database import Database
@@ -23,24 +25,21 @@ _WITH_ID = "select * from triage_events where event_id = ?"
 _REVOKED = "select count(*) from triage_events where revokes = ?"
 
 
-def save_triage_event(database: Database, event: TriageEvent) -> bool:
-    """Add an event in one transaction.
-
-    Returns:
-        False when an event with this id was there already; it is left as it is.
+def save_triage_events(database: Database, events: Sequence[TriageEvent]) -> None:
+    """Add events in one transaction, all or none; one that is there already is left as it is.
 
     Raises:
-        StoreInvalid: it takes back an event that does not exist, is a revocation itself, or
+        StoreInvalid: one takes back an event that does not exist, is a revocation itself, or
             was taken back before.
         StoreError: the store could not be opened or written.
     """
     with database.writing() as connection:
-        if fetch_rows(connection, _WITH_ID, [event.event_id]):
-            return False
-        if event.revokes is not None:
-            _check_revocable(connection, event.revokes)
-        insert_rows(connection, "triage_events", [_row(event)])
-    return True
+        for event in events:
+            if fetch_rows(connection, _WITH_ID, [event.event_id]):
+                continue
+            if event.revokes is not None:
+                _check_revocable(connection, event.revokes)
+            insert_rows(connection, "triage_events", [_row(event)])
 
 
 def load_triage_events(database: Database, *, repository: str | None = None) -> list[TriageEvent]:

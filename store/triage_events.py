@@ -180,8 +180,7 @@ def _check_url(url: str) -> None:
 
 
 def _check_until(until: date, day: date) -> None:
-    if not day <= until <= day + MUTE_LONGEST:
-        raise RecordInvalid(
-            f"a mute until {until} is over already or longer than a year: give a day from {day} to "
-            f"{day + MUTE_LONGEST}; it can be renewed"
-        )
+    if day <= until <= day + MUTE_LONGEST:
+        return
+    problem = "is over already" if until < day else "is longer than a year, and it can be renewed"
+    raise RecordInvalid(f"a mute until {until} {problem}: give a day from {day} to {day + MUTE_LONGEST}")

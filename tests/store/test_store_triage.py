@@ -11,7 +11,7 @@ from triage_events import REPOSITORY, a_revocation, an_event
 
 from store.errors import StoreInvalid
 from store.records import CacheState, Case, Quantity, RecordInvalid, SeriesKey
-from store.triage import load_triage_events, save_triage_event
+from store.triage import load_triage_events, save_triage_events
 from store.triage_events import MUTE_LONGEST, Action, Scope
 
 if TYPE_CHECKING:
@@ -31,24 +31,21 @@ def test_every_kind_of_event_comes_back_as_it_was_saved_the_oldest_first(databas
     narrow = Scope(benchmark="softmax", parameters='{"rows":8}', gpu_uuid="GPU-1", series_id=a_series().id)
     events.append(an_event(number=20, scope=narrow, body="wanted: 'x' <b> \x1b[31m\n"))
     events.append(a_revocation(events[0]))
-    for event in reversed(events[:-1]):
-        assert save_triage_event(database, event) is True
-    save_triage_event(database, events[-1])
+    save_triage_events(database, [*reversed(events[:-1]), events[-1]])
 
     assert load_triage_events(database) == events
 
 
 def test_an_event_that_arrives_twice_is_kept_once(database: Database) -> None:
-    save_triage_event(database, an_event())
+    save_triage_events(database, [an_event()])
+    save_triage_events(database, [an_event(body="another text")])
 
-    assert save_triage_event(database, an_event(body="another text")) is False
     assert load_triage_events(database) == [an_event()]
 
 
 def test_events_are_found_by_repository(database: Database) -> None:
     fork = an_event(number=1, repository="github.com/somebody/kernels")
-    for event in (an_event(), fork):
-        save_triage_event(database, event)
+    save_triage_events(database, [an_event(), fork])
 
     assert load_triage_events(database, repository=REPOSITORY) == [an_event()]
 
@@ -56,14 +53,14 @@ def test_events_are_found_by_repository(database: Database) -> None:
 def test_only_a_decision_that_stands_can_be_taken_back(database: Database) -> None:
     revocation = a_revocation(an_event())
     with pytest.raises(StoreInvalid, match="there is no decision"):
-        save_triage_event(database, revocation)
-    for event in (an_event(), revocation):
-        save_triage_event(database, event)
+        save_triage_events(database, [an_event(number=9), revocation])
+    assert load_triage_events(database) == []
+    save_triage_events(database, [an_event(), revocation])
 
     with pytest.raises(StoreInvalid, match="taken back before"):
-        save_triage_event(database, a_revocation(an_event(), number=51))
+        save_triage_events(database, [a_revocation(an_event(), number=51)])
     with pytest.raises(StoreInvalid, match="takes another decision back itself"):
-        save_triage_event(database, a_revocation(revocation, number=52))
+        save_triage_events(database, [a_revocation(revocation, number=52)])
     assert load_triage_events(database) == [an_event(), revocation]
 
 
