@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
@@ -76,6 +76,19 @@ class Pairs:
             quantile = float(stdtrit(len(logs) - 1, 1 - p_limit / 2))
             second.append(math.expm1(quantile * error + self._slack))
         return max(center / low - 1, min(second)) if second else None
+
+    def smallest_drop(self, apart: float | None, *, p_limit: float) -> float | None:
+        """The smallest relative drop that pairs with this spread would have shown, where there is one.
+
+        A drop of the candidate is a rise of the baseline beside it.
+
+        Args:
+            apart: the smallest that would have put the intervals of the two runs apart.
+            p_limit: as for ``outcome``.
+        """
+        swapped = replace(self, pairs=tuple((candidate, baseline) for baseline, candidate in self.pairs))
+        rise = swapped.smallest_seen(None if apart is None else apart / (1 - apart), p_limit=p_limit)
+        return None if rise is None else rise / (1 + rise)
 
     @property
     def _bounds(self) -> tuple[float, float, float]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
+from store import shown
+from store.errors import ConfigurationInvalid
 from store.folding import WINDOWS_MIN
 from store.records import RecordInvalid, Tier
 from store.settings import NotEmpty, Within, check_bounds
@@ -22,6 +25,13 @@ Share = Annotated[float, Within(0, 1, high_open=True, unit="(a share: 0.02 is 2 
 Probability = Annotated[float, Within(0, 1, low_open=True, high_open=True, unit="(a probability)")]
 PoolRuns = Annotated[int, Within(WINDOWS_MIN, _POOL_MAX, unit="runs")]
 Globs = Annotated[tuple[str, ...], NotEmpty()]
+
+
+class Better(StrEnum):
+    """Which way a number without a unit is better. Of times, less always is."""
+
+    SMALLER = "smaller"
+    LARGER = "larger"
 
 
 def reaches(tier: Tier, minimum: Tier) -> bool:
@@ -48,6 +58,8 @@ class Policy:
         confirm_effect: the smallest relative change that can be confirmed. Below one per cent
             a real difference is seldom worth a person's time, and a run-to-run spread that was
             underestimated looks exactly like it. The timer's quantum can raise it.
+        flag_effect: the smallest relative change that is flagged at all. Zero, as intervals that
+            are apart are rare enough for the same code; more where nobody would act on less.
         minimum_tier: the lowest tier that gets a verdict. A tier C number was taken while the
             machine moved or could not be watched, so a difference says nothing about the code.
         pool_size: runs in a baseline pool. Twenty give an interval that stays tight, and are
@@ -60,6 +72,11 @@ class Policy:
             against a pool, apart is enough. It holds for whole runs.
         paired_p: the largest p-value of a paired effect that flags a change although the
             intervals of the two runs overlap, as they do where the machine drifts.
+        ratio_better: which way a ratio is better. Smaller, as the collector's ratios are the
+            subject over another implementation; larger where the subject is what others are
+            to be faster than.
+        release_tags: globs over the names of the git tags that are releases. It holds for
+            whole runs.
         reach_runs: how many runs on ancestors are searched for a baseline, newest first. It
             bounds the time a verdict takes in a store with years of history. It holds for
             whole runs.
@@ -69,11 +86,14 @@ class Policy:
     """
 
     confirm_effect: Share = 0.01
+    flag_effect: Share = 0.0
     minimum_tier: Tier = Tier.B
     pool_size: PoolRuns = 20
     pool_minimum: PoolRuns = WINDOWS_MIN
     sentinel_effect: Share = 0.01
     paired_p: Probability = 0.001
+    ratio_better: Better = Better.SMALLER
+    release_tags: Globs = ("v*",)
     reach_runs: Annotated[int, Within(1, 100_000, unit="runs")] = 400
 
     def __post_init__(self) -> None:
@@ -83,6 +103,25 @@ class Policy:
                 f"pool_minimum {self.pool_minimum} is more than pool_size {self.pool_size}: "
                 "a pool could never be formed"
             )
+
+    @property
+    def differences(self) -> dict[str, Any]:
+        """What is not as by default, by name."""
+        return {
+            entry.name: value
+            for entry in fields(self)
+            if (value := getattr(self, entry.name)) != entry.default
+        }
+
+    @property
+    def note(self) -> str | None:
+        """What is not as by default, in words that a reader of a verdict can check; or None."""
+        default = Policy()
+        said = [
+            f"{name} {plain(value)} instead of {plain(getattr(default, name))}"
+            for name, value in self.differences.items()
+        ]
+        return ", ".join(said) or None
 
     @property
     def general(self) -> Policy:
@@ -105,10 +144,12 @@ class Override:
 
     benchmarks: Globs
     confirm_effect: Share | None = None
+    flag_effect: Share | None = None
     minimum_tier: Tier | None = None
     pool_size: PoolRuns | None = None
     pool_minimum: PoolRuns | None = None
     paired_p: Probability | None = None
+    ratio_better: Better | None = None
 
     def matches(self, case: Case) -> bool:
         """Whether it says something about a case."""
@@ -123,6 +164,13 @@ class Override:
         return {name: value for name, value in given.items() if value is not None}
 
 
+def plain(value: Any) -> str:
+    """A threshold as one writes it in a file, without quotes: ``0.01``, ``B``, ``v*, r*``."""
+    if isinstance(value, tuple):
+        return ", ".join(shown.visible(entry, limit=40) for entry in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def matches(case: Case, glob: str) -> bool:
     """Whether a glob means a case, by the benchmark's name or by the label; as ``collect --only``."""
     return any(fnmatchcase(name, glob) for name in (case.benchmark, case.label))
@@ -133,7 +181,7 @@ class Policies:
     """A general policy and what differs from it by benchmark, the later override winning.
 
     Raises:
-        RecordInvalid: an override contradicts the general policy.
+        ConfigurationInvalid: an override contradicts the general policy.
     """
 
     general: Policy = field(default_factory=Policy)
@@ -141,14 +189,17 @@ class Policies:
     _known: dict[Case, Policy] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for override in self.overrides:
-            replace(self.general, **override.values)
+        for number, override in enumerate(self.overrides, 1):
+            try:
+                replace(self.general, **override.values)
+            except RecordInvalid as error:
+                raise ConfigurationInvalid(f"override {number} of [judge]: {error}") from error
 
     def of(self, case: Case) -> Policy:
         """The thresholds of one case.
 
         Raises:
-            RecordInvalid: overrides that match the case contradict each other.
+            ConfigurationInvalid: overrides that match the case contradict each other.
         """
         found = self._known.get(case)
         if found is None:
@@ -160,4 +211,10 @@ class Policies:
         for override in self.overrides:
             if override.matches(case):
                 values |= override.values
-        return replace(self.general, **values) if values else self.general
+        try:
+            return replace(self.general, **values) if values else self.general
+        except RecordInvalid as error:
+            raise ConfigurationInvalid(
+                f"the overrides of [judge] that match {shown.visible(case.label)} contradict "
+                f"each other: {error}"
+            ) from error

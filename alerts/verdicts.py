@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
 
 from alerts.baseline import Baseline, Doubt, describe
+from alerts.direction import comparative, larger_is_better, seen_change, smallest_drop, turned
 from alerts.effects import Effect, effect_against_pool, effect_between_windows
 from alerts.pairs import pairs_of
 from alerts.policy import Policy, reaches
@@ -46,14 +47,14 @@ def judge_point(
     if isinstance(baseline, Doubt):
         return inconclusive(candidate, baseline, judged_at=judged_at)
     decide = _beside_partner if baseline.kind is BaselineKind.PAIRED else _against_others
-    decision = decide(candidate, baseline, policy)
+    decision = _worth_a_flag(decide(candidate, baseline, policy), policy)
     changed = decision.outcome in CHANGES
     return Verdict(
         run_id=candidate.header.run_id,
         series=candidate.series,
         outcome=decision.outcome,
         reason=decision.reason,
-        message=_sentence(candidate, baseline, decision),
+        message=_sentence(candidate, baseline, decision, policy),
         standing=Standing.FLAGGED if changed else Standing.NONE,
         tier=candidate.tier,
         windows=candidate.interval.windows,
@@ -87,15 +88,16 @@ class _Decision:
 
 def _against_others(candidate: SeriesPoint, baseline: Baseline, policy: Policy) -> _Decision:
     """By the intervals, of a run and a pool or another run."""
-    del policy
     widened = widen(candidate.interval, baseline, candidate.resolution_ms)
     outcome = compare_intervals(widened, baseline.interval)
+    falling = larger_is_better(candidate.series, policy)
+    smallest = smallest_drop if falling else smallest_seen
     return _Decision(
         interval=widened,
-        outcome=outcome,
+        outcome=turned(outcome) if falling else outcome,
         reason=Reason.INTERVALS_APART if outcome in CHANGES else Reason.INTERVALS_OVERLAP,
         effect=_effect(candidate, baseline),
-        smallest_seen=smallest_seen(widened, baseline.interval),
+        smallest_seen=smallest(widened, baseline.interval),
     )
 
 
@@ -104,15 +106,26 @@ def _beside_partner(candidate: SeriesPoint, baseline: Baseline, policy: Policy) 
     pairs = pairs_of(baseline.nearest, candidate)
     apart = compare_intervals(candidate.interval, baseline.interval)
     outcome = pairs.outcome(apart, p_limit=policy.paired_p)
+    falling = larger_is_better(candidate.series, policy)
+    smallest = pairs.smallest_drop if falling else pairs.smallest_seen
+    smallest_apart = (smallest_drop if falling else smallest_seen)(candidate.interval, baseline.interval)
     return _Decision(
         interval=candidate.interval,
-        outcome=outcome,
+        outcome=turned(outcome) if falling else outcome,
         reason=Reason.PAIRS_DIFFER if outcome in CHANGES else Reason.PAIRS_AGREE,
         effect=pairs.effect,
-        smallest_seen=pairs.smallest_seen(
-            smallest_seen(candidate.interval, baseline.interval), p_limit=policy.paired_p
-        ),
+        smallest_seen=smallest(smallest_apart, p_limit=policy.paired_p),
     )
+
+
+def _worth_a_flag(decision: _Decision, policy: Policy) -> _Decision:
+    """The same decision, unless the change is smaller than what anybody asked to be told."""
+    least = policy.flag_effect
+    if decision.smallest_seen is not None:
+        decision = replace(decision, smallest_seen=max(decision.smallest_seen, least))
+    if decision.outcome in CHANGES and abs(decision.effect.relative) < least:
+        return replace(decision, outcome=Outcome.UNCHANGED, reason=Reason.BELOW_FLAG_EFFECT)
+    return decision
 
 
 def inconclusive(candidate: SeriesPoint, doubt: Doubt, *, judged_at: datetime) -> Verdict:
@@ -215,17 +228,24 @@ def _effect(candidate: SeriesPoint, baseline: Baseline) -> Effect:
     )
 
 
-def _sentence(candidate: SeriesPoint, baseline: Baseline, decision: _Decision) -> str:
+def _sentence(candidate: SeriesPoint, baseline: Baseline, decision: _Decision, policy: Policy) -> str:
     outcome, effect, smallest = decision.outcome, decision.effect, decision.smallest_seen
     against = describe(baseline)
     between = f"{shown.change(effect.low)} to {shown.change(effect.high)}"
     if outcome in CHANGES:
-        word = "slower" if outcome is Outcome.REGRESSED else "faster"
+        rose = (outcome is Outcome.REGRESSED) != larger_is_better(candidate.series, policy)
+        word = comparative(candidate.series, rose=rose)
         said = f"{shown.size(effect.relative)} {word} than {against} (95 %: {between})"
+    elif decision.reason is Reason.BELOW_FLAG_EFFECT:
+        said = (
+            f"{shown.change(effect.relative)} against {against} (95 %: {between}), and changes below "
+            f"{shown.share(policy.flag_effect)} are not flagged"
+        )
     else:
         said = f"not distinguishable from {against} ({between})"
         if smallest is not None:
-            said += f"; a slowdown of {shown.share(smallest)} would have been flagged"
+            said += f"; a {seen_change(candidate.series, policy)} of {shown.share(smallest)} "
+            said += "would have been flagged"
     if baseline.kind is BaselineKind.SINGLE:
         said += "; provisional - session variance unknown"
     if candidate.header.dirty:

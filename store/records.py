@@ -120,6 +120,7 @@ class Reason(StrEnum):
     INTERVALS_OVERLAP = "intervals-overlap"
     PAIRS_DIFFER = "pairs-differ"  # pass by pass, beside the paired run
     PAIRS_AGREE = "pairs-agree"
+    BELOW_FLAG_EFFECT = "below-flag-effect"  # apart, and by less than the policy flags
     NO_BASELINE = "no-baseline"
     NEW_BENCHMARK = "new-benchmark"
     TOO_FEW_WINDOWS = "too-few-windows"
