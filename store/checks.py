@@ -46,6 +46,11 @@ def check_run(run: Run) -> None:
         _check_numbers(failure, f"failure {index}")
     for commit in run.history:
         _check_instants(commit, f"commit {commit.sha}")
+    for tag in run.git_tags:
+        if not SHA_PATTERN.fullmatch(tag.commit_sha):
+            raise StoreInvalid(
+                f"tag {tag.name!r} points at {tag.commit_sha!r}, which is not a full commit id"
+            )
 
 
 def check_verdict(verdict: Verdict) -> None:
@@ -60,6 +65,7 @@ def check_verdict(verdict: Verdict) -> None:
         ("candidate", verdict.candidate),
         ("baseline", verdict.baseline),
         ("second", verdict.second),
+        ("drift", verdict.drift),
     )
     for name, record in (("", verdict), *((f" {name}", part) for name, part in parts)):
         if record is not None:

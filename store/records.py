@@ -17,9 +17,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from store.anchors import GitTag  # noqa: TC001 - bundles look it up when they read a run
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from store.anchors import Drift
 
 _SCALAR_TYPES = (str, int, float, bool)
 Scalar = str | int | float | bool | None
@@ -102,6 +106,7 @@ class BaselineKind(StrEnum):
 
     PAIRED = "paired"  # both commits interleaved in one session
     POOL = "pool"  # several runs on ancestors of the merge-base
+    ANCHOR = "anchor"  # several runs up to a release: a drift, which no single commit shows
     SINGLE = "single"  # one run: provisional, never blocks
     NONE = "none"
 
@@ -121,6 +126,7 @@ class Reason(StrEnum):
     PAIRS_DIFFER = "pairs-differ"  # pass by pass, beside the paired run
     PAIRS_AGREE = "pairs-agree"
     BELOW_FLAG_EFFECT = "below-flag-effect"  # apart, and by less than the policy flags
+    DRIFTED = "drifted"  # apart from the runs up to a release, and not from the nearest ones
     NO_BASELINE = "no-baseline"
     NEW_BENCHMARK = "new-benchmark"
     TOO_FEW_WINDOWS = "too-few-windows"
@@ -354,6 +360,7 @@ class Measurement:
         tier_evidence: sentences that say why the tier is what it is, first the deciding one.
         flops, bytes_moved: work of one call, or None where the benchmark does not say.
         fold_version: version of the folding method (``store.folding.FOLD_VERSION``).
+        renamed_from: what the benchmark was called before, as its suite declares it, or None.
     """
 
     case: Case
@@ -370,6 +377,7 @@ class Measurement:
     bytes_moved: float | None = None
     windows: tuple[Window, ...]
     fold_version: int
+    renamed_from: str | None = None
 
     @property
     def counted_windows(self) -> tuple[Window, ...]:
@@ -521,12 +529,14 @@ class Run:
     Attributes:
         history: the measured commit and its first-parent ancestors, newest first, then the
             merge-base's where it lies on another line; bounded by the collector.
+        git_tags: the tags on these commits.
     """
 
     header: RunHeader
     measurements: tuple[Measurement, ...]
     failures: tuple[Failure, ...] = ()
     history: tuple[Commit, ...] = ()
+    git_tags: tuple[GitTag, ...] = ()
 
     def series_key(self, measurement: Measurement) -> SeriesKey:
         """The series a measurement of this run belongs to."""
@@ -541,6 +551,7 @@ class SeriesPoint:
         window_medians_ms: medians of the windows that count, in pass order.
         window_passes: the pass of each of them.
         n_samples, n_left_out: kept samples, and samples left out of the fold.
+        renamed_from: as in ``Measurement``.
     """
 
     header: RunHeader
@@ -558,6 +569,7 @@ class SeriesPoint:
     kernels: tuple[Kernel, ...] = ()
     flops: float | None = None
     bytes_moved: float | None = None
+    renamed_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -588,6 +600,7 @@ class Verdict:
         candidate, baseline: the intervals that were compared; the candidate's as widened.
         smallest_seen: the smallest relative slowdown that would have been flagged.
         message: one sentence that says what was decided and why.
+        drift: the second comparison, with the runs up to a release; None where it was not made.
         second: the session that the standing rests on beside this one; None where a flag has met
             no other session, and where nothing was flagged.
     """
@@ -610,5 +623,6 @@ class Verdict:
     p_value: float | None = None
     q_value: float | None = None
     smallest_seen: float | None = None
+    drift: Drift | None = None
     second: SecondSession | None = None
     judged_at: datetime

@@ -20,6 +20,7 @@ from store.records import (
     Stage,
     Tier,
 )
+from store.releases import insert_tags, read_tags
 from store.rows import Row, case_columns, case_of, fetch_rows, insert_rows, interval_of
 from store.windows import insert_windows, load_windows
 
@@ -63,6 +64,7 @@ def save_run(database: Database, run: Run) -> bool:
         insert_rows(connection, "kernels", _kernel_rows(run))
         insert_rows(connection, "failures", _failure_rows(run))
         insert_windows(connection, run)
+        insert_tags(connection, run)
     return True
 
 
@@ -85,6 +87,7 @@ def load_run(database: Database, run_id: str) -> Run:
             measurements=_load_measurements(connection, whole_id),
             failures=_load_failures(connection, whole_id),
             history=from_segments(commits, row["history_tips"], row["history_lengths"]),
+            git_tags=read_tags(connection, whole_id),
         )
 
 
@@ -142,6 +145,7 @@ def measurement_of(row: Row, *, kernels: Sequence[Kernel], windows: tuple[Window
         bytes_moved=row["bytes_moved"],
         windows=windows,
         fold_version=row["fold_version"],
+        renamed_from=row["renamed_from"],
     )
 
 
@@ -204,6 +208,7 @@ def _measurement_rows(run: Run) -> list[Row]:
             "flops": measurement.flops,
             "bytes_moved": measurement.bytes_moved,
             "fold_version": measurement.fold_version,
+            "renamed_from": measurement.renamed_from,
         }
         for index, measurement in enumerate(run.measurements)
     ]

@@ -158,4 +158,5 @@ def _point(row: Row, header: RunHeader, series: SeriesKey, kernels: tuple[Kernel
         kernels=kernels,
         flops=row["flops"],
         bytes_moved=row["bytes_moved"],
+        renamed_from=row["renamed_from"],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from store.anchors import Drift
 from store.checks import check_verdict
 from store.filters import only
 from store.records import BaselineKind, Outcome, Reason, SecondSession, Standing, Tier, Verdict
@@ -21,6 +22,7 @@ _PLAIN = (
     "judged_at",
 )  # fmt: skip
 _SECOND = ("run_id", "outcome", "reason", "effect", "effect_low", "effect_high")
+_DRIFT = ("since", "effect", "low", "high", "apart", "run_ids")
 _DELETE = "delete from verdicts where run_id = ? and series_id = ?"
 
 
@@ -71,6 +73,7 @@ def _row(verdict: Verdict) -> Row:
     return {
         **{name: getattr(verdict, name) for name in _PLAIN},
         **series_columns(verdict.series),
+        **{f"drift_{name}": verdict.drift and getattr(verdict.drift, name) for name in _DRIFT},
         **_interval_columns("candidate", verdict.candidate),
         **_interval_columns("baseline", verdict.baseline),
         **{f"second_{name}": verdict.second and getattr(verdict.second, name) for name in _SECOND},
@@ -85,6 +88,13 @@ def _interval_columns(prefix: str, interval: Interval | None) -> Row:
         f"{prefix}_windows": interval and interval.windows,
         f"{prefix}_status": interval and interval.status,
     }
+
+
+def _drift_of(row: Row) -> Drift | None:
+    if row["drift_since"] is None:
+        return None
+    found = {name: row[f"drift_{name}"] for name in _DRIFT}
+    return Drift(**found | {"run_ids": tuple(found["run_ids"])})
 
 
 def _verdict_of(row: Row) -> Verdict:
@@ -103,6 +113,7 @@ def _verdict_of(row: Row) -> Verdict:
             "judged_at": from_instant(row["judged_at"]),
         },
         series=series_of(row),
+        drift=_drift_of(row),
         candidate=interval_of(row, "candidate_", windows="candidate_windows", status="candidate_status"),
         baseline=baseline,
         second=_second_of(row),

@@ -230,6 +230,7 @@ def a_point(commit: int | None = 10, *, number: int = 0, **changes: Any) -> Seri
         kernels=measurement.kernels,
         flops=measurement.flops,
         bytes_moved=measurement.bytes_moved,
+        renamed_from=measurement.renamed_from,
     )
 
 

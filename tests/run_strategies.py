@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from store.anchors import GitTag
 from store.records import (
     CacheState,
     Case,
@@ -107,6 +108,7 @@ measurements = st.builds(
     bytes_moved=st.none() | finite,
     windows=st.lists(windows(), max_size=3).map(tuple),
     fold_version=small,
+    renamed_from=st.none() | text,
 )
 failures = st.builds(
     Failure, case=st.none() | cases, stage=st.sampled_from(Stage), kind=text, message=text, source=text,
@@ -121,6 +123,7 @@ commits = st.builds(
     committed_at=instants,
     subject=text,
 )
+git_tags = st.builds(GitTag, name=text, commit_sha=shas)
 headers = st.builds(
     RunHeader,
     run_id=st.uuids().map(str),
@@ -163,4 +166,5 @@ def runs(draw: st.DrawFn) -> Run:
         measurements=tuple(distinct.values()),
         failures=tuple(draw(st.lists(failures, max_size=2))),
         history=tuple(draw(st.lists(commits, max_size=4, unique_by=lambda commit: commit.sha))),
+        git_tags=tuple(draw(st.lists(git_tags, max_size=2))),
     )
