@@ -1,0 +1,1 @@
+"""GitHub: comments, checks and pictures on a pull request, over its REST interface."""
