@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CheckoutError
-from store.git import REDIRECTING_VARIABLES
+from store.git import REDIRECTING_VARIABLES, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,31 +54,72 @@ def checkout(repository: Path, revision: str, sha: str | None) -> Iterator[Path]
             _git(repository, "worktree", "remove", "--force", "--force", str(tree))
 
 
-def suite_paths(asked: tuple[str, ...], *, root: Path, repository: Path) -> list[Path]:
+def suite_paths(
+    asked: tuple[str, ...], *, root: Path, repository: Path, revision: str | None = None
+) -> list[Path]:
     """Where the suites lie in the code to measure.
 
     A suite inside the repository is taken from the measured revision, so that benchmark and
-    code belong together; one that this revision does not have yet is taken from here.
+    code belong together. One that this revision does not have yet is copied from here to the
+    same place, and so is one that is asked for from another revision: a suite imports what
+    lies around it, and that has to be the measured code.
 
     Args:
         asked: paths as the user wrote them, from the current folder; none means the built-in suite.
         root: the code to measure.
         repository: the checkout the user stands in.
+        revision: where suites inside the repository come from; None for the measured code.
 
     Raises:
-        CheckoutError: there is no such file or folder.
+        CheckoutError: there is no such file or folder, or it may not be put into ``root``.
+        UnknownRevision: git does not know ``revision``.
     """
     found = []
     for text in asked:
         here = Path(text).resolve()
-        there = root / here.relative_to(repository) if here.is_relative_to(repository) else here
-        chosen = there if there.exists() else here
+        chosen = here
+        if here.is_relative_to(repository):
+            inside = here.relative_to(repository)
+            chosen = root / inside
+            if revision is not None:
+                _restore(inside, revision, root=root, repository=repository)
+            elif not chosen.exists() and here.exists():
+                _copy(here, chosen)
         if not chosen.exists():
             raise CheckoutError(
                 f"there is no suite at {text}: give --suite a Python file or a folder of them"
             )
         found.append(chosen)
     return found
+
+
+def _restore(inside: Path, revision: str, *, root: Path, repository: Path) -> None:
+    """Put a suite as another revision has it into a worktree, in the place of what is there."""
+    if root == repository:
+        raise CheckoutError(
+            f"the suites of {revision} cannot be put into this checkout: measure a commit, such as "
+            "--commit $(git rev-parse HEAD), which gets a tree of its own"
+        )
+    if inside == Path():
+        raise CheckoutError(
+            f"with the whole repository as the suite, {revision} would be measured and nothing else: "
+            "name the suite's own folder or file"
+        )
+    sha = Repository(repository).resolve(revision)  # HEAD of the user, not of the worktree
+    try:
+        _git(root, "restore", "--source", sha, "--worktree", "--", inside.as_posix())
+    except CheckoutError as error:
+        raise CheckoutError(
+            f"{revision} has no suite at {inside.as_posix()}, name a revision that has it: {error}"
+        ) from error
+
+
+def _copy(here: Path, chosen: Path) -> None:
+    chosen.parent.mkdir(parents=True, exist_ok=True)
+    if here.is_dir():
+        shutil.copytree(here, chosen, symlinks=True)
+    else:
+        shutil.copy2(here, chosen)
 
 
 def top_folder(path: Path) -> Path:

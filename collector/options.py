@@ -39,6 +39,12 @@ _CHOOSING = (
         help="Suite file, or folder of them; may be repeated.  [default: the built-in suite]",
     ),
     click.option(
+        "--suite-from",
+        default=None,
+        metavar="REV",
+        help="Take suites inside the repository from this revision.  [default: from the measured one]",
+    ),
+    click.option(
         "--only",
         multiple=True,
         metavar="GLOB",
@@ -111,6 +117,11 @@ _MEASURING = (
         default=None,
         metavar="REF",
         help="Branch to be judged against.  [default: the default branch]",
+    ),
+    click.option(
+        "--deepen",
+        is_flag=True,
+        help="Fetch the commits that a shallow clone lacks, and the base branch.",
     ),
     click.option(
         "--seed", type=int, default=None, help="Seed of the shuffled order.  [default: drawn and recorded]"
@@ -194,6 +205,7 @@ def plan_of(options: dict[str, Any]) -> Plan:
         repository=options["repo"],
         revision=options["revision"],
         suites=tuple(options["suites"]),
+        suite_from=options["suite_from"],
         only=tuple(options["only"]),
         passes=PASSES_QUICK if options["quick"] else options["passes"] or PASSES,
         timer=options["timer"] or "auto",
@@ -203,6 +215,7 @@ def plan_of(options: dict[str, Any]) -> Plan:
         python=options["python"],
         gpu=options["gpu"],
         base_ref=options["base_ref"],
+        deepen=options["deepen"],
         seed=options["seed"],
         traces=options["traces"],
     )

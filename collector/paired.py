@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING
 from collector.checkout import top_folder
 from collector.clock_guard import clocks_as_asked, undo_left_lock
 from collector.loaded import SENTINEL_TAG
-from collector.run import announce, gpu_lock, open_session, refuse_empty, refuse_nothing, run_of
-from store.git import Repository, measured_history
+from collector.run import (
+    announce,
+    deepen_as_asked,
+    gpu_lock,
+    history_of,
+    open_session,
+    refuse_empty,
+    refuse_nothing,
+    run_of,
+)
+from store.git import Repository
 from store.records import PairedRole, Run
 
 if TYPE_CHECKING:
@@ -79,6 +88,7 @@ def collect_pair(plan: Plan, against: str, watcher: Watcher) -> Pair:
     """
     started_at = datetime.now(UTC)
     seed = secrets.randbits(32) if plan.seed is None else plan.seed
+    deepen_as_asked(plan)
     base_sha = Repository(top_folder(plan.repository)).resolve(against)
     base_plan = replace(plan, revision=base_sha, traces=None)  # traces are of the candidate
     with contextlib.ExitStack() as stack:
@@ -99,7 +109,7 @@ def collect_pair(plan: Plan, against: str, watcher: Watcher) -> Pair:
 
 
 def _open(stack: contextlib.ExitStack, plan: Plan) -> _Side:
-    history = measured_history(top_folder(plan.repository), plan.revision, base_ref=plan.base_ref)
+    history = history_of(plan)
     return _Side(plan, history, stack.enter_context(open_session(plan, history)))
 
 

@@ -25,7 +25,8 @@ from collector.remarks import with_roofline
 from collector.session import Session
 from collector.suite import BUILTIN_SUITE, SENTINEL_SUITE
 from store import shown
-from store.git import measured_history
+from store.errors import NoRepository
+from store.git import Repository, measured_history
 from store.records import ClockRegime, Failure, Measurement, Run, RunHeader, Timer
 
 if TYPE_CHECKING:
@@ -52,17 +53,20 @@ class Plan:
     Attributes:
         repository: a folder inside the code to measure.
         suites: paths as written; none means the built-in suite.
+        suite_from: revision whose suite files are measured; None for those of the measured one.
         only: globs over benchmark names and case labels; none means all.
         timer: a timer's name, or "auto": CUPTI on a GPU, the host clock without one.
         clock_mhz: SM clock to lock, or to find locked; only with those regimes.
         power_limit_w: to set while the clock is locked.
         gpu: an index among the visible GPUs or a UUID; None for the first.
+        deepen: fetch the commits that a shallow clone lacks.
         traces: folder that receives the raw CUPTI records of the first pass.
     """
 
     repository: Path
     revision: str = "HEAD"
     suites: tuple[str, ...] = ()
+    suite_from: str | None = None
     only: tuple[str, ...] = ()
     passes: int = PASSES
     timer: str = "auto"
@@ -72,6 +76,7 @@ class Plan:
     python: str
     gpu: str | None = None
     base_ref: str | None = None
+    deepen: bool = False
     seed: int | None = None
     traces: str | None = None
 
@@ -104,7 +109,7 @@ def collect_run(plan: Plan, watcher: Watcher) -> Run:
     """
     started_at = datetime.now(UTC)
     seed = secrets.randbits(32) if plan.seed is None else plan.seed
-    history = measured_history(top_folder(plan.repository), plan.revision, base_ref=plan.base_ref)
+    history = history_of(plan)
     with open_session(plan, history) as session, gpu_lock(session.loaded.gpu_uuid, watcher):
         refuse_empty(session.loaded, plan)
         undo_left_lock(session, watcher)
@@ -154,17 +159,41 @@ def open_session(plan: Plan, history: MeasuredHistory | None = None) -> Iterator
         history: of the measured revision; looked up where it is not given.
     """
     repository = top_folder(plan.repository)
-    history = history or measured_history(repository, plan.revision, base_ref=plan.base_ref)
+    history = history or history_of(plan)
     with checkout(repository, plan.revision, history.commit_sha) as root:
-        suites = suite_paths(plan.suites, root=root, repository=repository) or [BUILTIN_SUITE]
-        session = Session(plan.python, _job(plan, root, suites), traces=plan.traces)
+        suites = suite_paths(plan.suites, root=root, repository=repository, revision=plan.suite_from) or [
+            BUILTIN_SUITE
+        ]
+        session = Session(plan.python, job_of(plan, root, suites), traces=plan.traces)
         try:
             yield session
         finally:
             session.close()
 
 
-def _job(plan: Plan, root: Path, suites: list[Path]) -> Job:
+def history_of(plan: Plan) -> MeasuredHistory:
+    """What git knows about the revision of a plan, once the clone is as deep as asked.
+
+    Raises:
+        StoreError: git does not know the revision, or the rest of the history could not be fetched.
+    """
+    deepen_as_asked(plan)
+    return measured_history(top_folder(plan.repository), plan.revision, base_ref=plan.base_ref)
+
+
+def deepen_as_asked(plan: Plan) -> None:
+    """Fetch what a shallow clone lacks, where the plan allows it and there is a repository.
+
+    Raises:
+        GitError: it could not be fetched.
+    """
+    if plan.deepen:
+        with contextlib.suppress(NoRepository):
+            Repository(top_folder(plan.repository)).deepen(plan.base_ref)
+
+
+def job_of(plan: Plan, root: Path, suites: list[Path]) -> Job:
+    """What a worker host is told to load: these suites and the sentinels."""
     return Job(
         root=str(root),
         suites=[str(path) for path in (*suites, SENTINEL_SUITE)],

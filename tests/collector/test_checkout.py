@@ -12,6 +12,7 @@ from suite_files import a_suite_file
 from collector import checkout as module
 from collector.checkout import checkout, suite_paths, top_folder
 from collector.errors import CheckoutError
+from store.errors import UnknownRevision
 
 if TYPE_CHECKING:
     from trees import Tree
@@ -189,14 +190,69 @@ def test_a_suite_of_the_repository_is_taken_from_the_measured_revision(tree: Tre
         assert folder == root / "benches"
 
 
-def test_a_suite_that_the_revision_lacks_is_taken_from_here(tree: Tree) -> None:
+def test_a_suite_that_the_revision_lacks_is_copied_into_it_from_here(tree: Tree) -> None:
+    """What lies around the suite, and is imported by it, is then that of the revision."""
+    old = commit_file(tree, "code.py", "SPEED = 1")
+    commit_file(tree, "code.py", "SPEED = 2")
+    a_suite_file(tree.path, "# new", "bench_x.py")
+    a_suite_file(tree.path, "# also new", "benches/deep/bench_y.py")
+    asked = (str(tree.path / "bench_x.py"), str(tree.path / "benches"))
+
+    with checkout(tree.path, "main~1", old) as root:
+        file, folder = suite_paths(asked, root=root, repository=tree.path)
+        assert (file, file.read_text()) == (root / "bench_x.py", "# new")
+        assert (folder / "deep" / "bench_y.py").read_text() == "# also new"
+        assert (file.parent / "code.py").read_text() == "SPEED = 1"
+
+    assert_nothing_left(tree)
+
+
+def test_a_suite_of_another_revision_takes_the_place_of_the_measured_one(tree: Tree) -> None:
+    old = commit_file(tree, "benches/bench_x.py", "# old")
+    commit_file(tree, "benches/bench_gone.py", "# deleted later")
+    measured = commit_file(tree, "code.py", "SPEED = 1")
+    tree.git("rm", "-q", "benches/bench_gone.py")
+    commit_file(tree, "benches/bench_x.py", "# new")
+
+    with checkout(tree.path, measured, measured) as root:
+        (folder,) = suite_paths(
+            (str(tree.path / "benches"),), root=root, repository=tree.path, revision="main"
+        )
+        assert [file.read_text() for file in folder.iterdir()] == ["# new"]
+    with checkout(tree.path, measured, measured) as root:
+        (file,) = suite_paths(
+            (str(tree.path / "benches" / "bench_x.py"),), root=root, repository=tree.path, revision=old
+        )
+        assert file.read_text() == "# old"
+        assert (root / "benches" / "bench_gone.py").exists()
+
+    assert_nothing_left(tree)
+
+
+@pytest.mark.parametrize(
+    ("suite", "revision", "said"),
+    [
+        ("bench_x.py", "main~1", "main~1 has no suite at bench_x.py, name a revision that has it"),
+        (".", "main", "name the suite's own folder or file"),
+    ],
+)
+def test_a_suite_that_another_revision_cannot_give_is_an_error(
+    tree: Tree, suite: str, revision: str, said: str
+) -> None:
     old = commit_file(tree, "code.py", "SPEED = 1")
     commit_file(tree, "bench_x.py", "# new")
 
-    with checkout(tree.path, "main~1", old) as root:
-        assert suite_paths((str(tree.path / "bench_x.py"),), root=root, repository=tree.path) == [
-            tree.path / "bench_x.py"
-        ]
+    with checkout(tree.path, old, old) as root, pytest.raises(CheckoutError, match=said):
+        suite_paths((str(tree.path / suite),), root=root, repository=tree.path, revision=revision)
+
+
+def test_the_checkout_itself_is_never_overwritten_with_another_revision_s_suite(tree: Tree) -> None:
+    commit_file(tree, "bench_x.py", "# old")
+    commit_file(tree, "bench_x.py", "# new")
+
+    with pytest.raises(CheckoutError, match="measure a commit, such as --commit"):
+        suite_paths((str(tree.path / "bench_x.py"),), root=tree.path, repository=tree.path, revision="main~1")
+    assert (tree.path / "bench_x.py").read_text() == "# new"
 
 
 def test_a_suite_outside_the_repository_is_the_same_for_every_revision(tree: Tree, tmp_path: Path) -> None:
@@ -221,3 +277,21 @@ def test_no_suite_asked_for_is_no_suite_found(tree: Tree) -> None:
 def test_a_suite_that_is_nowhere_is_an_error_that_names_it(tree: Tree) -> None:
     with pytest.raises(CheckoutError, match=r"there is no suite at benhces: give --suite a Python file"):
         suite_paths(("benhces",), root=tree.path, repository=tree.path)
+
+
+def test_the_head_that_suites_are_asked_from_is_the_user_s(tree: Tree) -> None:
+    old = commit_file(tree, "bench_x.py", "# old")
+    commit_file(tree, "bench_x.py", "# new")
+
+    with checkout(tree.path, old, old) as root:
+        (file,) = suite_paths(
+            (str(tree.path / "bench_x.py"),), root=root, repository=tree.path, revision="HEAD"
+        )
+        assert file.read_text() == "# new"
+
+
+def test_a_suite_of_a_revision_that_git_does_not_know_is_an_error(tree: Tree) -> None:
+    old = commit_file(tree, "bench_x.py", "# old")
+
+    with checkout(tree.path, old, old) as root, pytest.raises(UnknownRevision, match="no commit 'nowhere'"):
+        suite_paths((str(tree.path / "bench_x.py"),), root=root, repository=tree.path, revision="nowhere")
