@@ -17,13 +17,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from store.anchors import GitTag  # noqa: TC001 - bundles look it up when they read a run
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-
-    from store.anchors import Drift
 
 _SCALAR_TYPES = (str, int, float, bool)
 Scalar = str | int | float | bool | None
@@ -452,6 +448,19 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GitTag:
+    """A tag on a commit of a run's history, as git told it when the run was measured.
+
+    Attributes:
+        name: without ``refs/tags/``.
+        commit_sha: the commit that it points at in the end.
+    """
+
+    name: str
+    commit_sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunHeader:
     """One ``collect`` on one commit and one GPU, without its measurements.
 
@@ -587,6 +596,26 @@ class SecondSession:
     effect: float | None = None
     effect_low: float | None = None
     effect_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How far a measurement lies from the runs at an older point of its history.
+
+    Attributes:
+        since: that point: a release tag, or the beginning of a commit id where no release serves.
+        effect: (measurement - runs) / runs; positive is slower.
+        low, high: 95 % interval of the effect.
+        apart: the intervals do not overlap, so that the change is more than noise.
+        run_ids: those runs, nearest first.
+    """
+
+    since: str
+    effect: float
+    low: float
+    high: float
+    apart: bool
+    run_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

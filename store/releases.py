@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from store.anchors import GitTag
+from store.records import GitTag
 from store.rows import Row, fetch_rows, insert_rows
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from store.anchors import Drift
 from store.checks import check_verdict
 from store.filters import only
-from store.records import BaselineKind, Outcome, Reason, SecondSession, Standing, Tier, Verdict
+from store.records import BaselineKind, Drift, Outcome, Reason, SecondSession, Standing, Tier, Verdict
 from store.rows import Row, fetch_rows, from_instant, insert_rows, interval_of, series_columns, series_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from store.anchors import GitTag
 from store.records import (
     CacheState,
     Case,
@@ -16,6 +15,7 @@ from store.records import (
     Commit,
     Failure,
     FoldStatus,
+    GitTag,
     Interval,
     Kernel,
     Measurement,
