@@ -38,7 +38,9 @@ class Kept:
     problem: str | None = None
 
 
-def keep(run: Run, *, output: Path | None, url: str | None, say: Callable[[str], None]) -> Kept:
+def keep(
+    run: Run, *, output: Path | None, url: str | None, say: Callable[[str], None], judged: bool = True
+) -> Kept:
     """Write the bundle and the store as asked, and have the run judged.
 
     Args:
@@ -46,6 +48,7 @@ def keep(run: Run, *, output: Path | None, url: str | None, say: Callable[[str],
         output: where a bundle shall lie, or None.
         url: the store; None means the default one, or none at all where there is a bundle.
         say: told what was done.
+        judged: False for a run whose ancestors are still to be measured; see ``judge_stored``.
 
     Raises:
         StoreError: the run could be kept nowhere.
@@ -64,19 +67,26 @@ def keep(run: Run, *, output: Path | None, url: str | None, say: Callable[[str],
     except StoreError as error:
         return _rescued(run, error, bundle=output)
     say(f"stored run {run.header.run_id} in {database.url}")
-    problem = _judge(run.header.run_id, database.url)
+    return judge_stored(run.header.run_id, database) if judged else Kept()
+
+
+def judge_stored(run_id: str, database: Database) -> Kept:
+    """Have a run of the store judged; its verdicts, or what stood in their way."""
+    problem = _judge(run_id, database.url)
     if problem is not None:
         return Kept(problem=f"the run is stored but could not be judged: {problem}")
     try:
-        return Kept(verdicts=load_verdicts(database, run_ids=[run.header.run_id]))
+        return Kept(verdicts=load_verdicts(database, run_ids=[run_id]))
     except StoreError as error:
         return Kept(problem=f"the run is stored and judged, but its verdicts could not be read: {error}")
 
 
-def keep_whatever(run: Run, *, output: Path | None, url: str | None, say: Callable[[str], None]) -> Kept:
+def keep_whatever(
+    run: Run, *, output: Path | None, url: str | None, say: Callable[[str], None], judged: bool = True
+) -> Kept:
     """As ``keep``; where the run could be kept nowhere, that is a problem like others."""
     try:
-        return keep(run, output=output, url=url, say=say)
+        return keep(run, output=output, url=url, say=say, judged=judged)
     except StoreError as error:
         return Kept(problem=f"{error}\nThe run could be kept nowhere: what is printed is all there is of it.")
 

@@ -27,7 +27,7 @@ from collector.suite import BUILTIN_SUITE, SENTINEL_SUITE
 from store import shown
 from store.errors import NoRepository
 from store.git import Repository, measured_history
-from store.records import ClockRegime, Failure, Measurement, Run, RunHeader, Timer
+from store.records import ClockRegime, Failure, Measurement, Reading, Run, RunHeader, Timer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,6 +43,7 @@ ENVIRONMENT_KEYS = {
     "sm_mhz": "clocks.sm_mhz",  # known where the clock is locked: at another clock it is another series
 }
 PASSES, PASSES_QUICK = 8, 3
+ONLY_READING = "collect.only"  # the globs of a run that left out a part of its suite
 _FAILURES_SHOWN = 20
 
 
@@ -133,7 +134,13 @@ def run_of(
     """What a session gave so far, folded; it may be nothing but failures."""
     measurements, failures = _fold(session, plan)
     header = _header(plan, history, session, started_at=started_at, seed=seed, interrupted=interrupted)
-    return Run(header=header, measurements=measurements, failures=failures, history=history.history)
+    return Run(
+        header=header,
+        measurements=measurements,
+        failures=failures,
+        history=history.history,
+        git_tags=history.git_tags,
+    )
 
 
 def refuse_nothing(run: Run) -> None:
@@ -253,7 +260,7 @@ def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[
             case,
             collected.windows[case.key],
             timer=Timer(loaded.timer),
-            regime=_regime(session, plan),
+            regime=regime_of(session, plan),
             proven_mhz=collected.context.get("clocks.sm_mhz", {}).get("value"),
         )
     ]
@@ -263,8 +270,8 @@ def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[
     return tuple(measurements), tuple(failure_of(message, loaded.known) for message in collected.failures)
 
 
-def _regime(session: Session, plan: Plan) -> ClockRegime:
-    """Without a GPU there is no clock to hold, and the series says free."""
+def regime_of(session: Session, plan: Plan) -> ClockRegime:
+    """The regime of a run. Without a GPU there is no clock to hold, and the series says free."""
     return plan.clocks if session.loaded.gpu_uuid else ClockRegime.FREE
 
 
@@ -278,6 +285,8 @@ def _header(
     interrupted: bool,
 ) -> RunHeader:
     context = readings(session.collected.context)
+    if plan.only:
+        context[ONLY_READING] = Reading(value=" ".join(sorted(plan.only)))
     loaded = session.loaded
     return RunHeader(
         run_id=str(uuid.uuid4()),
@@ -292,7 +301,7 @@ def _header(
         gpu_uuid=loaded.gpu_uuid or f"cpu:{platform.node()}",
         gpu_name=loaded.gpu_name or f"CPU ({platform.machine()})",
         timer=Timer(loaded.timer),
-        clock_regime=_regime(session, plan),
+        clock_regime=regime_of(session, plan),
         environment=environment_key(context),
         passes=plan.passes,
         seed=seed,
