@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from alerts.absence import other_key, unusable
 from alerts.baseline import Baseline, Doubt, form_baseline, is_usable
 from alerts.errors import NothingToJudge
+from alerts.excuses import excused
 from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines, judge_points
 from alerts.naming import runs_named
 from alerts.partner import choose_partner
@@ -74,13 +75,14 @@ def compare(
     failures = load_run(database, sides.candidate[0].run_id).failures
     answered = {item.point.series.case for item in judged} | {failure.case for failure in failures}
     expected = {point.series.case for point in base_points if SENTINEL not in point.tags}
-    return RunJudgement(
+    judgement = RunJudgement(
         header=sides.candidate[0],
         judged=judged,
         failures=failures,
         missing=tuple(sorted(expected - answered, key=lambda case: case.label)),
         baseline=describe_baselines(baselines),
     )
+    return excused(database, judgement, at=datetime.now(UTC))
 
 
 def _judge_newest(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from alerts.triageforms import event_object
+
 if TYPE_CHECKING:
-    from alerts.judge import RunJudgement
+    from alerts.judge import JudgedPoint, RunJudgement
     from store.records import Interval, Verdict
 
 
 def verdicts_json(judgement: RunJudgement) -> str:
     """A list of verdict objects, by benchmark; times in milliseconds, effects as shares."""
-    return json.dumps([verdict_object(verdict) for verdict in judgement.verdicts], indent=2)
+    return json.dumps([_point_object(item) for item in judgement.judged], indent=2)
 
 
 def comparison_json(judgement: RunJudgement) -> str:
@@ -23,7 +25,7 @@ def comparison_json(judgement: RunJudgement) -> str:
             "commit": judgement.header.commit_sha,
             "gpu_uuid": judgement.header.gpu_uuid,
             "baseline": judgement.baseline,
-            "verdicts": [verdict_object(verdict) for verdict in judgement.verdicts],
+            "verdicts": [_point_object(item) for item in judgement.judged],
             "failed": [
                 {
                     "benchmark": None if failure.case is None else failure.case.label,
@@ -35,6 +37,15 @@ def comparison_json(judgement: RunJudgement) -> str:
         },
         indent=2,
     )
+
+
+def _point_object(item: JudgedPoint) -> dict[str, Any]:
+    """A verdict, and what people decided about it."""
+    return {
+        **verdict_object(item.verdict),
+        "muted": None if item.muted is None else event_object(item.muted),
+        "accepted": None if item.accepted is None else event_object(item.accepted),
+    }
 
 
 def verdict_object(verdict: Verdict) -> dict[str, Any]:

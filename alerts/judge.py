@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from store.records import SeriesKey
+    from store.triage_events import TriageEvent
 
 SENTINEL = "sentinel"
 
@@ -69,16 +70,25 @@ class JudgedPoint:
 
     Attributes:
         before: the nearest point of the baseline, or None without one.
+        muted: the mute that holds for the series, or None.
+        accepted: the decision that accepts this change on this commit, or None.
     """
 
     point: SeriesPoint
     verdict: Verdict
     before: SeriesPoint | None
+    muted: TriageEvent | None = None
+    accepted: TriageEvent | None = None
 
     @property
     def is_sentinel(self) -> bool:
         """Whether this is one of the tool's own calls, which watch the machine."""
         return SENTINEL in self.point.tags
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether people decided that a regression here is no alarm: it is shown, and fails nothing."""
+        return self.muted is not None or self.accepted is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +115,12 @@ class RunJudgement:
 
     @property
     def has_confirmed_regression(self) -> bool:
-        """Whether a regression held in a fresh session. It alone fails a check."""
+        """Whether a regression held in a fresh session and nobody excused it. It alone fails a check."""
         return any(
-            verdict.outcome is Outcome.REGRESSED and verdict.standing is Standing.CONFIRMED
-            for verdict in self.verdicts
+            item.verdict.outcome is Outcome.REGRESSED
+            and item.verdict.standing is Standing.CONFIRMED
+            and not item.is_excused
+            for item in self.judged
         )
 
     @property

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from alerts.baseline import distance, on_line
+from alerts.excuses import excused
 from alerts.judge import Evidence, RunJudgement, judge_evidence
 from alerts.partner import partner_id
 from alerts.policy import Policy
@@ -45,7 +46,7 @@ def judge_run(
     settled = _settle(database, judgement, rules)
     save_verdicts(database, settled)
     own = [verdict for verdict in settled if verdict.run_id == judgement.header.run_id]
-    return judgement.with_verdicts(own)
+    return excused(database, judgement.with_verdicts(own), at=judged_at or datetime.now(UTC))
 
 
 def baseline_line(header: RunHeader, commits: Mapping[str, Commit]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from alerts.kernels import KernelChange, kernel_changes
+from alerts.triage_words import LABEL_LIMIT, acceptance_words, mute_words
 from alerts.verdicts import CHANGES
 from store import shown
 from store.records import BaselineKind, Outcome, Reason, Standing
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from alerts.judge import JudgedPoint, RunJudgement
     from store.records import RunHeader, Verdict
+    from store.triage_events import TriageEvent
 
 _ORDER = {
     (Outcome.REGRESSED, Standing.CONFIRMED): 0,
@@ -44,13 +46,22 @@ class Row:
     benchmark: str
     verdict: Verdict
     kernels: tuple[KernelChange, ...]
+    muted: TriageEvent | None = None
+    accepted: TriageEvent | None = None
 
     @property
     def decided(self) -> str:
-        """The verdict with its standing: ``REGRESSED, confirmed``."""
-        if self.verdict.standing is Standing.NONE:
-            return self.verdict.outcome.value
-        return f"{self.verdict.outcome}, {self.verdict.standing}"
+        """The verdict with its standing and what people said to it: ``REGRESSED, confirmed, muted``."""
+        words = [self.verdict.outcome.value]
+        if self.verdict.standing is not Standing.NONE:
+            words.append(self.verdict.standing.value)
+        return ", ".join([*words, *self.excuses])
+
+    @property
+    def excuses(self) -> tuple[str, ...]:
+        """Why a regression here is no alarm: ``accepted``, ``muted``, both or nothing."""
+        known = (("accepted", self.accepted), ("muted", self.muted))
+        return tuple(word for word, event in known if event is not None)
 
     @property
     def effect(self) -> str:
@@ -114,8 +125,9 @@ class Message:
 
     @property
     def worst(self) -> Row | None:
-        """The first regression, or None."""
-        return next((row for row in self.changed if row.verdict.outcome is Outcome.REGRESSED), None)
+        """The first regression that nobody excused, else the first of all, or None."""
+        regressed = [row for row in self.changed if row.verdict.outcome is Outcome.REGRESSED]
+        return next((row for row in regressed if not row.excuses), next(iter(regressed), None))
 
 
 def compose(judgement: RunJudgement) -> Message:
@@ -130,7 +142,7 @@ def compose(judgement: RunJudgement) -> Message:
         header=judgement.header,
         answer=_answer(changed, inconclusive, unchanged, not_measured, sensitivity),
         subject=_subject(judgement, rows),
-        caveats=tuple(_caveats(judgement, changed)),
+        caveats=(*_caveats(judgement, changed), *_excuses(rows)),
         changed=tuple(changed),
         inconclusive=tuple(inconclusive),
         unchanged=tuple(unchanged),
@@ -156,12 +168,15 @@ def _row(item: JudgedPoint) -> Row:
         benchmark=item.point.series.case.benchmark,
         verdict=item.verdict,
         kernels=kernel_changes(item.before.kernels, item.point.kernels) if changed and item.before else (),
+        muted=item.muted,
+        accepted=item.accepted,
     )
 
 
-def _rank(row: Row) -> tuple[int, float, str]:
+def _rank(row: Row) -> tuple[int, bool, float, str]:
     place = _ORDER.get((row.verdict.outcome, row.verdict.standing), _LAST)
-    return place, -abs(row.verdict.effect or 0.0), row.label
+    # Within a place, what people know about comes after what is news to them.
+    return place, bool(row.excuses), -abs(row.verdict.effect or 0.0), row.label
 
 
 def _answer(
@@ -194,7 +209,12 @@ def _changes(changed: Sequence[Row], outcome: Outcome, word: str) -> str:
         for standing in (Standing.CONFIRMED, Standing.FLAGGED, Standing.WITHDRAWN)
         if (number := sum(row.verdict.standing is standing for row in rows))
     ]
-    return f"{len(rows)} {word} ({', '.join(standings)})"
+    excused = [
+        f"{number} of them {excuse}"
+        for excuse in ("accepted", "muted")
+        if (number := sum(excuse in row.excuses for row in rows))
+    ]
+    return f"{len(rows)} {word} ({', '.join([*standings, *excused])})"
 
 
 def _subject(judgement: RunJudgement, rows: Sequence[Row]) -> str:
@@ -240,6 +260,19 @@ def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
         )
     elif any(row.verdict.standing is Standing.FLAGGED for row in changed):
         yield "A flag was seen in one run; measuring the commit again in a fresh session settles it."
+
+
+def _excuses(rows: Sequence[Row]) -> Iterable[str]:
+    """What people decided about benchmarks of this run: ``1 muted until 2027-01-31 by Ada: why (...)``."""
+    about: dict[str, tuple[str, list[str]]] = {}
+    for row in rows:
+        for event, words in ((row.accepted, acceptance_words), (row.muted, mute_words)):
+            if event is not None:
+                about.setdefault(event.event_id, (words(event), []))[1].append(row.label)
+    for said, labels in about.values():
+        named = ", ".join(shown.visible(label, limit=LABEL_LIMIT) for label in labels[:_WORST])
+        more = f" and {len(labels) - _WORST} more" if len(labels) > _WORST else ""
+        yield f"{len(labels)} {said} ({named}{more})"
 
 
 def _not_measured(judgement: RunJudgement) -> Iterable[NotMeasured]:

@@ -164,7 +164,8 @@ def _decide(action: Action, words: dict[str, Any], **fields: Any) -> None:
 
 
 def _report(events: list[Any], form: str) -> None:
-    from alerts.triageforms import SHORT_ID, event_words, events_json
+    from alerts.triage_words import SHORT_ID, event_words
+    from alerts.triageforms import events_json
 
     if form == "json":
         click.echo(events_json(events))

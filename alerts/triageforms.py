@@ -1,7 +1,4 @@
-"""Changes and decisions for a reader: in words, as lines of text, and as JSON for programs.
-
-Whatever a person typed is made visible here, so that it drives no terminal and leaves no line.
-"""
+"""Changes and decisions for a reader: as lines of text, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -9,60 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from alerts.terminal import aligned
+from alerts.triage_words import LABEL_LIMIT, SHORT_ID, acceptance_words, event_words, mute_words, person
 from store import shown
-from store.triage_events import Action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from alerts.inbox import Change
     from store.triage_events import TriageEvent
-
-SHORT_ID = 8
-_LABEL_LIMIT = 60
-_PERSON_LIMIT = 60
-_BODY_LIMIT = 200
-_VERBS = {
-    Action.ACCEPT: "accepted",
-    Action.MUTE: "muted",
-    Action.UNMUTE: "unmuted",
-    Action.ASSIGN: "assigned",
-    Action.NOTE: "noted on",
-    Action.LINK: "linked",
-    Action.REVOKE: "took back",
-}
-
-
-def person(name: str) -> str:
-    """A person on one line, without the mail address where there is a name."""
-    without_address = name.partition("<")[0].strip()
-    return shown.one_line(without_address or name, limit=_PERSON_LIMIT)
-
-
-def mute_words(event: TriageEvent) -> str:
-    """``muted until 2027-01-31 by Ada: known fault``."""
-    return f"muted until {event.muted_until} by {person(event.decided_by)}: {_body(event)}"
-
-
-def acceptance_words(event: TriageEvent) -> str:
-    """``accepted at 1a2b3c4d5 by Ada on 2026-11-30: wanted``."""
-    why = f": {_body(event)}" if event.body else ""
-    return f"accepted at {shown.short(event.commit_sha)} by {person(event.decided_by)} on {event.day}{why}"
-
-
-def event_words(event: TriageEvent) -> str:
-    """One event as a sentence without its time."""
-    words = f"{person(event.decided_by)} {_VERBS[event.action]} "
-    if event.action is Action.REVOKE:
-        words += f"{(event.revokes or '')[:SHORT_ID]}, about "
-    words += f"{shown.visible(event.scope.label, limit=_LABEL_LIMIT)} at {shown.short(event.commit_sha)}"
-    if event.muted_until is not None:
-        words += f" until {event.muted_until}"
-    if event.assignee is not None:
-        words += f" to {person(event.assignee)}"
-    if event.url is not None:
-        words += f" with {shown.visible(event.url)}"
-    return f"{words}: {_body(event)}" if event.body else words
 
 
 def state_words(change: Change) -> str:
@@ -134,16 +85,12 @@ def event_object(event: TriageEvent) -> dict[str, Any]:
     }
 
 
-def _body(event: TriageEvent) -> str:
-    return shown.one_line(event.body or "", limit=_BODY_LIMIT)
-
-
 def _cells(change: Change) -> tuple[str, ...]:
     effect = change.verdict.effect
     later = f" and {shown.count(len(change.seen_at), 'commit')} after it" if change.seen_at else ""
     branch = "" if change.on_base else " (on a branch)"
     return (
-        shown.visible(change.series.case.label, limit=_LABEL_LIMIT),
+        shown.visible(change.series.case.label, limit=LABEL_LIMIT),
         "-" if effect is None else shown.change(effect),
         f"{shown.short(change.commit_sha)}{later}{branch}",
         shown.visible(change.series.gpu_uuid),
@@ -152,7 +99,7 @@ def _cells(change: Change) -> tuple[str, ...]:
 
 
 def _remarks(change: Change) -> list[str]:
-    label = shown.visible(change.series.case.label, limit=_LABEL_LIMIT)
+    label = shown.visible(change.series.case.label, limit=LABEL_LIMIT)
     return [f"{label}: {event_words(event)}" for event in change.remarks]
 
 
