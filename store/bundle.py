@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = "kernelwatch-run"
-VERSION = 3  # 2 knows paired runs and runs made for a study; 3 those that confirm another
+VERSION = 3  # 2 knows paired runs and runs made for a study; 3 those that confirm another, and tags
 BUNDLE_SUFFIX = ".kernelwatch.gz"
 MIB = 2**20
 BUNDLE_BYTES_MAX = 32 * MIB

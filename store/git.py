@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from store.errors import GitError, NoRepository, UnknownRevision
 from store.git_names import repository_name
 from store.git_objects import parsed_commits
-from store.records import SHA_PATTERN
+from store.records import SHA_PATTERN, GitTag
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from store.records import Commit
 
@@ -60,6 +60,7 @@ class MeasuredHistory:
         history: the commit and its first parents, newest first, then the merge-base's line
             where it is another one.
         history_note: why the history is not known in full and what to do, or None.
+        git_tags: the tags on these commits, by commit as in ``history``, then by name.
     """
 
     repository: str
@@ -69,6 +70,7 @@ class MeasuredHistory:
     merge_base: str | None
     history: tuple[Commit, ...]
     history_note: str | None
+    git_tags: tuple[GitTag, ...] = ()
 
 
 def measured_history(
@@ -101,14 +103,16 @@ def measured_history(
     sha = repository.resolve(revision)
     base = repository.default_branch() if base_ref is None else repository.base(base_ref)
     merge_base = None if base is None else repository.departure(sha, base)
+    history = _history(repository, sha, merge_base, limit)
     return MeasuredHistory(
         repository=repository.name(),
         commit_sha=sha,
         dirty=sha == head and repository.is_dirty(),
         base_ref=base,
         merge_base=merge_base,
-        history=_history(repository, sha, merge_base, limit),
+        history=history,
         history_note=_note(base, merge_base, shallow=repository.is_shallow()),
+        git_tags=repository.tags_on(commit.sha for commit in history),
     )
 
 
@@ -175,6 +179,20 @@ class Repository:
         there is more.
         """
         return self.commits(self._lines("rev-list", "--first-parent", f"--max-count={limit}", sha, "--"))
+
+    def tags_on(self, shas: Iterable[str]) -> tuple[GitTag, ...]:
+        """The tags on commits with these full ids, in their order, then by name."""
+        done = self._run("show-ref", "--tags", "--dereference")
+        if done.returncode == 1 and not done.stderr.strip():
+            return ()  # there is no tag at all
+        found: dict[str, str] = {}
+        for line in self._checked(done).splitlines():
+            sha, _, name = line.partition(" ")
+            # An annotated tag comes twice, the second time with what it points at in the end.
+            found[name.removeprefix("refs/tags/").removesuffix("^{}")] = sha
+        place = {sha: index for index, sha in enumerate(shas)}
+        on_them = [(place[sha], name, sha) for name, sha in found.items() if sha in place]
+        return tuple(GitTag(name=name, commit_sha=sha) for _, name, sha in sorted(on_them))
 
     def first_parents(self, sha: str) -> list[str]:
         """Ids of the commit and of all its first parents that are here, newest first."""
