@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from alerts.config_command import config_command
+from alerts.configuration import policies_here
 from alerts.errors import AlertsError
 from alerts.jsonform import comparison_json, verdicts_json
 from alerts.judging import judge_run
 from alerts.message import compose
 from alerts.naming import newest_run
-from alerts.options import format_option, store_option
+from alerts.options import config_option, format_option, store_option
 from alerts.terminal import render_text
 from alerts.triage_commands import triage
 from store.database import Database
-from store.errors import StoreError
+from store.errors import ConfigurationInvalid, StoreError
 from store.records import Tier
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ class _Explaining(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except ConfigurationInvalid as error:
+            raise click.UsageError(str(error)) from error
         except (AlertsError, StoreError) as error:
             raise _Failed(str(error)) from error
 
@@ -74,10 +78,11 @@ def alerts() -> None:
 @_run_option
 @format_option
 @_fail_option
+@config_option
 @store_option
-def judge(url: str, run_id: str | None, form: str, fail_on: str | None) -> None:
+def judge(*, url: str, run_id: str | None, form: str, fail_on: str | None, config: Path | None) -> None:
     """Judge a run against its ancestors and save the verdicts."""
-    judgement = _judged(Database(url), run_id)
+    judgement = _judged(Database(url), run_id, config)
     click.echo(verdicts_json(judgement) if form == "json" else render_text(compose(judgement)).rstrip())
     _leave(judgement, fail_on)
 
@@ -94,26 +99,34 @@ def judge(url: str, run_id: str | None, form: str, fail_on: str | None) -> None:
 )
 @format_option
 @_fail_option
+@config_option
 @store_option
-def compare(
-    *, url: str, base: str, candidate: str, gpu: str | None, repo: Path, form: str, fail_on: str | None
-) -> None:
+def compare(*, url: str, base: str, candidate: str, **options: Any) -> None:
     """Compare two commits, or two runs, on one GPU.
 
     BASE and CANDIDATE are the beginning of a commit id or of a run id, or a name that git knows.
     """
     from alerts.compare import compare as compare_sides
 
-    judgement = compare_sides(Database(url), base, candidate, gpu=gpu, checkout=repo)
-    click.echo(comparison_json(judgement) if form == "json" else render_text(compose(judgement)).rstrip())
-    _leave(judgement, fail_on)
+    judgement = compare_sides(
+        Database(url),
+        base,
+        candidate,
+        gpu=options["gpu"],
+        checkout=options["repo"],
+        rules=policies_here(options["config"]),
+    )
+    as_json = options["form"] == "json"
+    click.echo(comparison_json(judgement) if as_json else render_text(compose(judgement)).rstrip())
+    _leave(judgement, options["fail_on"])
 
 
 @alerts.command()
 @click.option("--gpu", metavar="UUID", help="GPU, or the beginning of its UUID.  [default: all]")
 @format_option
+@config_option
 @store_option
-def steps(url: str, gpu: str | None, form: str) -> None:
+def steps(url: str, gpu: str | None, form: str, config: Path | None) -> None:
     """Search every series for the commits at which its level changed, and save what is found.
 
     A search of the same series replaces what an earlier one found. Meant for every night, or on demand.
@@ -121,7 +134,7 @@ def steps(url: str, gpu: str | None, form: str) -> None:
     from alerts.change_points import search
     from alerts.stepforms import render_steps, steps_json
 
-    histories = search(Database(url), gpu=gpu)
+    histories = search(Database(url), gpu=gpu, rules=policies_here(config))
     click.echo(steps_json(histories) if form == "json" else render_steps(histories))
 
 
@@ -129,8 +142,9 @@ def steps(url: str, gpu: str | None, form: str) -> None:
 @_run_option
 @click.option("--dry-run", is_flag=True, help="Print the Markdown instead of posting it.")
 @_fail_option
+@config_option
 @store_option
-def comment(*, url: str, run_id: str | None, dry_run: bool, fail_on: str | None) -> None:
+def comment(*, url: str, run_id: str | None, dry_run: bool, fail_on: str | None, config: Path | None) -> None:
     """Write the pull-request comment on a run."""
     from alerts.markdown import render_markdown
 
@@ -138,7 +152,7 @@ def comment(*, url: str, run_id: str | None, dry_run: bool, fail_on: str | None)
         raise click.UsageError(
             "posting comes with the pull-request bot: print the comment with --dry-run and hand it on"
         )
-    judgement = _judged(Database(url), run_id)
+    judgement = _judged(Database(url), run_id, config)
     click.echo(render_markdown(compose(judgement)), nl=False)
     _leave(judgement, fail_on)
 
@@ -166,6 +180,7 @@ def comment(*, url: str, run_id: str | None, dry_run: bool, fail_on: str | None)
 )
 @click.option("--flagged", is_flag=True, help="Send on regressions that are not confirmed, too.")
 @click.option("--dry-run", is_flag=True, help="Print the mail's text instead of sending it.")
+@config_option
 @store_option
 def email(url: str, **options: Any) -> None:
     """Send a mail when a regression is confirmed; say why not when none is sent."""
@@ -176,7 +191,7 @@ def email(url: str, **options: Any) -> None:
     sender = _sender(options["sender"], options["user"])
     server = None if options["dry_run"] else _server(options)
     database, minimum = Database(url), Tier(options["min_tier"])
-    judgement = _judged(database, options["run_id"])
+    judgement = _judged(database, options["run_id"], options["config"])
     due = regressions_due(judgement, minimum=minimum, flagged=options["flagged"])
     if not due:
         click.echo(why_nothing_is_due(judgement, minimum=minimum, flagged=options["flagged"]))
@@ -190,6 +205,7 @@ def email(url: str, **options: Any) -> None:
     _report(str(mail["Subject"]), send(server, mail, recipients))
 
 
+alerts.add_command(config_command)
 alerts.add_command(triage)
 
 
@@ -198,8 +214,9 @@ def main() -> None:
     alerts(prog_name="alerts")
 
 
-def _judged(database: Database, run_id: str | None) -> RunJudgement:
-    return judge_run(database, newest_run(database) if run_id is None else run_id)
+def _judged(database: Database, run_id: str | None, config: Path | None) -> RunJudgement:
+    rules = policies_here(config)
+    return judge_run(database, newest_run(database) if run_id is None else run_id, rules)
 
 
 def _leave(judgement: RunJudgement, fail_on: str | None) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alerts.policy import Override, Policies, Policy
+from store.configuration import load_configuration
 
 if TYPE_CHECKING:
     from store.configuration import Configuration
@@ -16,6 +18,18 @@ class JudgeTable(Policy):
     """What ``[judge]`` may hold: the thresholds, and what differs from them by benchmark."""
 
     override: tuple[Override, ...] = ()
+
+
+def policies_here(file: Path | None) -> Policies:
+    """The rules of a file, or of the nearest one from the current folder upwards where None.
+
+    What is judged does not say by which thresholds: its own files are looked at only where
+    the judge runs among them.
+
+    Raises:
+        ConfigurationInvalid: see ``load_configuration`` and ``policies_of``.
+    """
+    return policies_of(load_configuration(file, start=Path.cwd()))
 
 
 def policies_of(configuration: Configuration) -> Policies:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from store.configuration import CONFIG_VARIABLE
 from store.database import DEFAULT_URL, STORE_VARIABLE
 
 store_option = click.option(
@@ -22,4 +25,12 @@ format_option = click.option(
     default="text",
     show_default=True,
     help="What stdout holds: sentences and a table, or JSON for programs.",
+)
+config_option = click.option(
+    "--config",
+    "config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    envvar=CONFIG_VARIABLE,
+    show_envvar=True,
+    help="Configuration to judge by.  [default: kernelwatch.toml or pyproject.toml, the nearest upwards]",
 )

@@ -206,6 +206,15 @@ class Policies:
             found = self._known[case] = self._resolved(case)
         return found
 
+    def deciding(self, case: Case) -> dict[str, int]:
+        """The number of the override, counted from one, that gives a case each threshold that has one."""
+        return {
+            name: number
+            for number, override in enumerate(self.overrides, 1)
+            if override.matches(case)
+            for name in override.values
+        }
+
     def _resolved(self, case: Case) -> Policy:
         values: dict[str, Any] = {}
         for override in self.overrides:

@@ -57,7 +57,7 @@ class Within:
 
     def __str__(self) -> str:
         low = f"above {self.low:g}" if self.low_open else f"from {self.low:g}"
-        high = f"below {self.high:g}" if self.high_open else f"to {self.high:g}"
+        high = f"to below {self.high:g}" if self.high_open else f"to {self.high:g}"
         return f"{low} {high}{f' {self.unit}' if self.unit else ''}"
 
 
