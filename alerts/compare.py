@@ -22,7 +22,7 @@ from store.runs import load_run
 from store.series import load_points
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from alerts.policy import Rules
@@ -37,6 +37,12 @@ class Sides:
     base: tuple[RunHeader, ...]
     candidate: tuple[RunHeader, ...]
 
+    @property
+    def judged(self) -> RunHeader:
+        """The newest candidate run; one that confirms another only where there is nothing else."""
+        whole = (run for run in self.candidate if run.confirms_run_id is None)
+        return next(whole, self.candidate[0])
+
 
 def compare(
     database: Database,
@@ -50,7 +56,7 @@ def compare(
     """Judge the newest run of one commit against the runs of another on the same GPU.
 
     Six or more runs of the base commit make a pool, as on any history; fewer leave the newest
-    alone. A change is confirmed when the candidate's session before also shows it.
+    alone. A change is confirmed when another session on the candidate also shows it.
 
     Args:
         database: the store.
@@ -72,11 +78,11 @@ def compare(
     )
     base_points = _points(database, sides.base)
     judged, baselines = _judge_newest(_points(database, sides.candidate), sides, base_points, rules)
-    failures = load_run(database, sides.candidate[0].run_id).failures
+    failures = load_run(database, sides.judged.run_id).failures
     answered = {item.point.series.case for item in judged} | {failure.case for failure in failures}
     expected = {point.series.case for point in base_points if SENTINEL not in point.tags}
     judgement = RunJudgement(
-        header=sides.candidate[0],
+        header=sides.judged,
         judged=judged,
         failures=failures,
         missing=tuple(sorted(expected - answered, key=lambda case: case.label)),
@@ -88,29 +94,35 @@ def compare(
 def _judge_newest(
     points: Sequence[SeriesPoint], sides: Sides, base: Sequence[SeriesPoint], rules: Rules
 ) -> tuple[tuple[JudgedPoint, ...], list[Baseline | Doubt]]:
-    """The newest candidate run, with the standing that the sessions before lend it."""
+    """The newest candidate run, with the standing that the other sessions lend it."""
     moment = datetime.now(UTC)
     sessions: dict[SeriesKey, list[Verdict]] = defaultdict(list)
-    judged: tuple[JudgedPoint, ...] = ()
-    baselines: dict[SeriesKey, Baseline | Doubt] = {}
+    judged: dict[str, tuple[JudgedPoint, ...]] = {}
+    baselines: dict[str, list[Baseline | Doubt]] = {}
     for header in reversed(sides.candidate):
         own = [point for point in points if point.header.run_id == header.run_id]
-        baselines = {point.series: _baseline(point, base, rules.of(point.series.case)) for point in own}
-        judged = judge_points(own, baselines, rules, judged_at=moment)
-        for item in judged:
+        found = {point.series: _baseline(point, base, rules.of(point.series.case)) for point in own}
+        baselines[header.run_id] = list(found.values())
+        judged[header.run_id] = judge_points(own, found, rules, judged_at=moment)
+        for item in judged[header.run_id]:
             sessions[item.point.series].append(item.verdict)
-    settled = tuple(
-        replace(
-            item,
-            verdict=settle(
-                sessions[item.point.series],
-                resolution_ms=item.point.resolution_ms,
-                policy=rules.of(item.point.series.case),
-            )[-1],
-        )
-        for item in judged
+    confirms = {run.run_id: run.confirms_run_id for run in sides.candidate if run.confirms_run_id is not None}
+    return tuple(
+        replace(item, verdict=_settled(item, sessions[item.point.series], rules, confirms))
+        for item in judged[sides.judged.run_id]
+    ), baselines[sides.judged.run_id]
+
+
+def _settled(
+    item: JudgedPoint, sessions: Sequence[Verdict], rules: Rules, confirms: Mapping[str, str]
+) -> Verdict:
+    settled = settle(
+        sessions,
+        resolution_ms=item.point.resolution_ms,
+        policy=rules.of(item.point.series.case),
+        confirms=confirms,
     )
-    return settled, list(baselines.values())
+    return next(verdict for verdict in settled if verdict.run_id == item.verdict.run_id)
 
 
 def choose_sides(base: Sequence[RunHeader], candidate: Sequence[RunHeader], *, gpu: str | None) -> Sides:

@@ -70,6 +70,7 @@ class JudgedPoint:
 
     Attributes:
         before: the nearest point of the baseline, or None without one.
+        policy: the thresholds that decided.
         muted: the mute that holds for the series, or None.
         accepted: the decision that accepts this change on this commit, or None.
     """
@@ -77,6 +78,7 @@ class JudgedPoint:
     point: SeriesPoint
     verdict: Verdict
     before: SeriesPoint | None
+    policy: Policy
     muted: TriageEvent | None = None
     accepted: TriageEvent | None = None
 
@@ -183,11 +185,22 @@ def judge_points(
             point=point,
             verdict=judge_point(point, baseline, rules.of(point.series.case), judged_at=judged_at),
             before=baseline.nearest if isinstance(baseline, Baseline) else None,
+            policy=rules.of(point.series.case),
         )
         for point in sorted(candidates, key=lambda point: (point.series.case.label, point.series.id))
         for baseline in (baselines[point.series],)
     ]
-    return tuple(_with_q_values(_void_if_machine_moved(judged, rules.general)))
+    settled = _with_q_values(_void_if_machine_moved(judged, rules.general))
+    return tuple(_with_policy_named(item) for item in settled)
+
+
+def _with_policy_named(item: JudgedPoint) -> JudgedPoint:
+    """Say beside the verdict by which thresholds other than the defaults it was decided."""
+    note = item.policy.note
+    if note is None:
+        return item
+    message = f"{item.verdict.message}; judged by {note}"
+    return replace(item, verdict=replace(item.verdict, message=message))
 
 
 def describe_baselines(baselines: Iterable[Baseline | Doubt]) -> str:
@@ -245,7 +258,12 @@ def _with_q_values(judged: Sequence[JudgedPoint]) -> list[JudgedPoint]:
 
 
 def _missing(evidence: Evidence) -> tuple[Case, ...]:
-    """Cases with a number in the paired run, or else on the nearest comparable commit, and none here."""
+    """Cases with a number in the paired run, or else on the nearest comparable commit, and none here.
+
+    A run that confirms another was never meant to have the others.
+    """
+    if evidence.header.confirms_run_id is not None:
+        return ()
     points = evidence.paired or _nearest(evidence)
     expected = {point.series.case for point in points if SENTINEL not in point.tags}
     answered = {point.series.case for point in evidence.candidates}

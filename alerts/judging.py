@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from alerts.baseline import distance, on_line
 from alerts.excuses import excused
-from alerts.judge import Evidence, RunJudgement, judge_evidence
+from alerts.judge import Evidence, JudgedPoint, RunJudgement, judge_evidence
 from alerts.partner import partner_id
 from alerts.policy import Policy
 from alerts.standing import settle
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 def judge_run(
     database: Database, run_id: str, rules: Rules | None = None, *, judged_at: datetime | None = None
 ) -> RunJudgement:
-    """Judge a run, save its verdicts, and settle the flags of earlier sessions on its commit.
+    """Judge a run, save its verdicts, and settle the flags of other sessions on its commit.
+
+    A run and those that were measured to confirm it are judged together, so that all of them
+    stand against the same baseline whatever arrived in the store between them.
 
     Args:
         database: the store that holds the run.
@@ -41,12 +44,18 @@ def judge_run(
         StoreError: the store cannot be read, or holds no such run.
     """
     rules = rules or Policy()
-    evidence = _gather(database, run_id, rules)
-    judgement = judge_evidence(evidence, rules, judged_at=judged_at or datetime.now(UTC))
-    settled = _settle(database, judgement, rules)
+    moment = judged_at or datetime.now(UTC)
+    judgement = judge_evidence(_gather(database, run_id, rules), rules, judged_at=moment)
+    sessions = _sessions_on_commit(database, judgement.header)
+    together = [
+        judge_evidence(_gather(database, other.run_id, rules), rules, judged_at=moment)
+        for other in sessions
+        if _confirm_alike(other, judgement.header)
+    ]
+    settled = _settle(database, [judgement, *together], sessions, rules)
     save_verdicts(database, settled)
     own = [verdict for verdict in settled if verdict.run_id == judgement.header.run_id]
-    return excused(database, judgement.with_verdicts(own), at=judged_at or datetime.now(UTC))
+    return excused(database, judgement.with_verdicts(own), at=moment)
 
 
 def baseline_line(header: RunHeader, commits: Mapping[str, Commit]) -> dict[str, int]:
@@ -64,9 +73,12 @@ def baseline_line(header: RunHeader, commits: Mapping[str, Commit]) -> dict[str,
 def _gather(database: Database, run_id: str, rules: Rules) -> Evidence:
     run = load_run(database, run_id)
     header = run.header
-    line = baseline_line(header, load_commits(database, header.repository))
+    headers = find_runs(database)
+    # A base branch may have moved since the run that is confirmed here; its baseline stays.
+    first = next((other for other in headers if other.run_id == header.confirms_run_id), header)
+    line = baseline_line(first, load_commits(database, header.repository))
     ancestors = sorted(
-        (other for other in find_runs(database) if on_line(header, other, line)),
+        (other for other in headers if on_line(header, other, line)),
         key=lambda other: distance(other, line),
     )[: rules.general.reach_runs]
     candidates = tuple(load_points(database, run_ids=[header.run_id]))
@@ -123,27 +135,47 @@ def _history(
     return points
 
 
-def _settle(database: Database, judgement: RunJudgement, rules: Rules) -> list[Verdict]:
-    """The verdicts of this run, and those of other sessions on its commit whose standing they change."""
-    header = judgement.header
+def _sessions_on_commit(database: Database, header: RunHeader) -> list[RunHeader]:
+    """The runs of the same code on the same GPU, this one among them."""
     if header.commit_sha is None or header.dirty:  # uncommitted changes are never the same code twice
-        return list(judgement.verdicts)
-    sessions = [
+        return []
+    return [
         run
         for run in find_runs(database, commit_sha=header.commit_sha, gpu_uuid=header.gpu_uuid)
         if run.repository == header.repository and not run.dirty
     ]
+
+
+def _confirm_alike(other: RunHeader, header: RunHeader) -> bool:
+    """Whether one of two runs was measured to confirm the other, or both to confirm a third."""
+    firsts = [run.confirms_run_id or run.run_id for run in (other, header)]
+    return other.run_id != header.run_id and firsts[0] == firsts[1]
+
+
+def _settle(
+    database: Database, judgements: Sequence[RunJudgement], sessions: Sequence[RunHeader], rules: Rules
+) -> list[Verdict]:
+    """The verdicts of these runs, and those of other sessions whose standing they change."""
+    if not sessions:
+        return [verdict for judgement in judgements for verdict in judgement.verdicts]
     order = {run.run_id: (run.started_at, run.run_id) for run in sessions}
-    others = [run.run_id for run in sessions if run.run_id != header.run_id]
-    by_series: dict[str, list[Verdict]] = defaultdict(list)
-    for verdict in load_verdicts(database, run_ids=others) if others else []:
-        by_series[verdict.series.id].append(verdict)
+    confirms = {run.run_id: run.confirms_run_id for run in sessions if run.confirms_run_id is not None}
+    items: dict[str, list[JudgedPoint]] = defaultdict(list)
+    for judgement in judgements:
+        for item in judgement.judged:
+            items[item.point.series.id].append(item)
+    others = sorted(order.keys() - {judgement.header.run_id for judgement in judgements})
+    known: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in load_verdicts(database, run_ids=others):
+        known[verdict.series.id].append(verdict)
     settled: list[Verdict] = []
-    for item in judgement.judged:
-        known = by_series[item.point.series.id]
-        together = sorted([*known, item.verdict], key=lambda verdict: order[verdict.run_id])
+    for series_id, judged in items.items():
+        point, stored = judged[0].point, known[series_id]
         fresh = settle(
-            together, resolution_ms=item.point.resolution_ms, policy=rules.of(item.point.series.case)
+            sorted([*stored, *(item.verdict for item in judged)], key=lambda verdict: order[verdict.run_id]),
+            resolution_ms=point.resolution_ms,
+            policy=rules.of(point.series.case),
+            confirms=confirms,
         )
-        settled += [verdict for verdict in fresh if verdict not in known]
+        settled += [verdict for verdict in fresh if verdict not in stored]
     return settled
