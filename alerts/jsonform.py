@@ -40,9 +40,10 @@ def comparison_json(judgement: RunJudgement) -> str:
 
 
 def _point_object(item: JudgedPoint) -> dict[str, Any]:
-    """A verdict, and what people decided about it."""
+    """A verdict, by which thresholds other than the defaults it was decided, and what people decided."""
     return {
         **verdict_object(item.verdict),
+        "policy": item.policy.differences,
         "muted": None if item.muted is None else event_object(item.muted),
         "accepted": None if item.accepted is None else event_object(item.accepted),
     }

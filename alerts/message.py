@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import shlex
 import statistics
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -142,7 +143,7 @@ def compose(judgement: RunJudgement) -> Message:
         header=judgement.header,
         answer=_answer(changed, inconclusive, unchanged, not_measured, sensitivity),
         subject=_subject(judgement, rows),
-        caveats=(*_caveats(judgement, changed), *_excuses(rows)),
+        caveats=(*_caveats(judgement, changed), *_thresholds(judgement), *_excuses(rows)),
         changed=tuple(changed),
         inconclusive=tuple(inconclusive),
         unchanged=tuple(unchanged),
@@ -260,6 +261,15 @@ def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
         )
     elif any(row.verdict.standing is Standing.FLAGGED for row in changed):
         yield "A flag was seen in one run; measuring the commit again in a fresh session settles it."
+
+
+def _thresholds(judgement: RunJudgement) -> Iterable[str]:
+    """What was not judged by the defaults, so that nobody takes a loose verdict for a strict one."""
+    tested = [item for item in judgement.judged if not item.is_sentinel]
+    notes = Counter(note for item in tested if (note := item.policy.note) is not None)
+    for note, number in notes.most_common():
+        what = "Judged" if number == len(tested) else f"{shown.count(number, 'case')} judged"
+        yield f"{what} by thresholds other than the defaults: {note}."
 
 
 def _excuses(rows: Sequence[Row]) -> Iterable[str]:
