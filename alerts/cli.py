@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
-import socket
 import sys
-from email.utils import parseaddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +13,22 @@ from alerts.configuration import policies_here
 from alerts.errors import AlertsError
 from alerts.jsonform import comparison_json, verdicts_json
 from alerts.judging import judge_run
+from alerts.mail_commands import email, webhook
+from alerts.mail_options import run_option
 from alerts.message import compose
 from alerts.naming import newest_run
 from alerts.options import config_option, format_option, store_option
+from alerts.outbox_commands import outbox
 from alerts.terminal import render_text
 from alerts.triage_commands import triage
 from store.database import Database
 from store.errors import ConfigurationInvalid, StoreError
-from store.records import Tier
 
 if TYPE_CHECKING:
     from alerts.judge import RunJudgement
-    from alerts.smtp import Delivery, Server
 
 EXIT_REGRESSION = 1
 EXIT_NOTHING = 3
-_PLACE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/]+):(\d{1,5})")
-_PORT_MAX = 65_535
 
 
 class _Failed(click.ClickException):
@@ -54,9 +49,6 @@ class _Explaining(click.Group):
             raise _Failed(str(error)) from error
 
 
-_run_option = click.option(
-    "--run", "run_id", metavar="RUN", help="Id of the run, or its beginning.  [default: the newest]"
-)
 _fail_option = click.option(
     "--fail-on",
     type=click.Choice(["regression"]),
@@ -75,7 +67,7 @@ def alerts() -> None:
 
 
 @alerts.command()
-@_run_option
+@run_option
 @format_option
 @_fail_option
 @config_option
@@ -139,7 +131,7 @@ def steps(url: str, gpu: str | None, form: str, config: Path | None) -> None:
 
 
 @alerts.command()
-@_run_option
+@run_option
 @click.option("--dry-run", is_flag=True, help="Print the Markdown instead of posting it.")
 @_fail_option
 @config_option
@@ -157,56 +149,11 @@ def comment(*, url: str, run_id: str | None, dry_run: bool, fail_on: str | None,
     _leave(judgement, fail_on)
 
 
-@alerts.command()
-@_run_option
-@click.option("--to", "recipients", multiple=True, required=True, metavar="ADDR", help="Repeat for more.")
-@click.option("--from", "sender", metavar="ADDR", help="[default: --user where it is an address]")
-@click.option("--smtp", "place", metavar="HOST:PORT", help="Mail server; needed unless --dry-run.")
-@click.option(
-    "--security",
-    type=click.Choice(["starttls", "tls", "none"]),
-    default="starttls",
-    show_default=True,
-    help="none never logs in.",
-)
-@click.option("--user", metavar="NAME", help="Log in; the password is KERNELWATCH_SMTP_PASSWORD.")
-@click.option(
-    "--ca-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Trust these authorities instead of the system's.",
-)
-@click.option(
-    "--min-tier", type=click.Choice(["A", "B"]), default="A", show_default=True, help="Worth a mail."
-)
-@click.option("--flagged", is_flag=True, help="Send on regressions that are not confirmed, too.")
-@click.option("--dry-run", is_flag=True, help="Print the mail's text instead of sending it.")
-@config_option
-@store_option
-def email(url: str, **options: Any) -> None:
-    """Send a mail when a regression is confirmed; say why not when none is sent."""
-    from alerts.mailing import build_mail, regressions_due, why_nothing_is_due
-    from alerts.smtp import send
-
-    recipients = [_address(word, "--to") for word in options["recipients"]]
-    sender = _sender(options["sender"], options["user"])
-    server = None if options["dry_run"] else _server(options)
-    database, minimum = Database(url), Tier(options["min_tier"])
-    judgement = _judged(database, options["run_id"], options["config"])
-    due = regressions_due(judgement, minimum=minimum, flagged=options["flagged"])
-    if not due:
-        click.echo(why_nothing_is_due(judgement, minimum=minimum, flagged=options["flagged"]))
-        return
-    mail = build_mail(database, judgement, due, sender=sender, recipients=recipients)
-    if server is None:
-        text = mail.get_body(("plain",))
-        click.echo(f"To: {mail['To']}\nSubject: {mail['Subject']}\n")
-        click.echo("" if text is None else text.get_content(), nl=False)
-        return
-    _report(str(mail["Subject"]), send(server, mail, recipients))
-
-
 alerts.add_command(config_command)
+alerts.add_command(email)
+alerts.add_command(outbox)
 alerts.add_command(triage)
+alerts.add_command(webhook)
 
 
 def main() -> None:
@@ -224,43 +171,3 @@ def _leave(judgement: RunJudgement, fail_on: str | None) -> None:
         sys.exit(EXIT_REGRESSION)
     if not judgement.is_conclusive:
         sys.exit(EXIT_NOTHING)
-
-
-def _server(options: dict[str, Any]) -> Server:
-    from alerts.smtp import PASSWORD_VARIABLE, Security
-    from alerts.smtp import Server as SmtpServer
-
-    if options["place"] is None:
-        raise click.UsageError("say which server takes the mail with --smtp HOST:PORT, or use --dry-run")
-    place = _PLACE.fullmatch(options["place"])
-    if place is None or not 0 < int(place[2]) <= _PORT_MAX:
-        raise click.BadParameter(f"{options['place']!r} is not HOST:PORT", param_hint="--smtp")
-    return SmtpServer(
-        host=place[1].strip("[]"),
-        port=int(place[2]),
-        security=Security(options["security"]),
-        user=options["user"],
-        password=os.environ.get(PASSWORD_VARIABLE),
-        ca_file=options["ca_file"],
-    )
-
-
-def _sender(sender: str | None, user: str | None) -> str:
-    if sender is not None:
-        return _address(sender, "--from")
-    return user if user is not None and "@" in user else f"kernelwatch@{socket.gethostname()}"
-
-
-def _address(word: str, option: str) -> str:
-    """The word itself, once it is seen to be one address that fits into a header."""
-    address = parseaddr(word)[1]
-    if not re.fullmatch(r"[^\s@,;]+@[^\s@,;]+", address) or not word.isprintable() or "," in word:
-        raise click.BadParameter(f"{word!r} is not a mail address", param_hint=option)
-    return word
-
-
-def _report(subject: str, delivery: Delivery) -> None:
-    click.echo(f"sent {subject!r} to {', '.join(delivery.accepted)}")
-    if delivery.refused:
-        said = ", ".join(f"{address} ({why})" for address, why in delivery.refused.items())
-        raise _Failed(f"the server took the mail, but not for {said}: check these addresses")

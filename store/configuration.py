@@ -32,6 +32,8 @@ TABLES: dict[str, Mapping[str, str]] = {
     "judge": {},
     "tier": {},
     "collect": {},
+    "mail": {"password": "KERNELWATCH_SMTP_PASSWORD"},
+    "webhook": {},
 }
 
 _SECRET_KEY = re.compile(

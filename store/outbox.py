@@ -28,7 +28,7 @@ from store.outbox_records import (
 from store.rows import Row, fetch_rows, from_instant, insert_rows, to_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
     import duckdb
@@ -81,25 +81,37 @@ def last_queued(database: Database, kind: str, channel: Channel, audience: str) 
 
 
 def claim(
-    database: Database, channels: Sequence[Channel], *, now: datetime, lease: timedelta
+    database: Database,
+    channels: Sequence[Channel],
+    *,
+    now: datetime,
+    lease: timedelta,
+    avoided: Collection[str] = (),
 ) -> Claim | None:
     """Take the message that has been due longest, for one sender alone; None when nothing is due.
 
     A claim that was never settled and is over is given up first: its sender died, and what it
     sent is uncertain.
+
+    Args:
+        database: the store.
+        channels: only messages of these.
+        now: the time.
+        lease: how long the claim holds, unless it is settled before.
+        avoided: recipients that are left alone.
     """
     if not channels:
         return None
-    marks = ", ".join("?" for _ in channels)
     due = (
         "select message_key from outbox_recipients join outbox using (message_key) "  # noqa: S608 - question marks alone
-        f"where state = 'queued' and due_at <= ? and channel in ({marks}) "
+        f"where state = 'queued' and due_at <= ? and channel in ({_marks(channels)}) "
+        f"{f'and recipient not in ({_marks(avoided)}) ' if avoided else ''}"
         "order by due_at, queued_at, message_key limit 1"
     )
     moment = to_instant(now)
     with database.writing() as connection:
         _give_up_dead(connection, moment)
-        found = connection.execute(due, [moment, *channels]).fetchone()
+        found = connection.execute(due, [moment, *channels, *avoided]).fetchone()
         if found is None:
             return None
         (key,) = found
@@ -209,6 +221,10 @@ def _change(
             [*values, *chosen.parameters],
         )
     return int(counted[0]) if counted else 0
+
+
+def _marks(values: Collection[str]) -> str:
+    return ", ".join("?" for _ in values)
 
 
 def _give_up_dead(connection: duckdb.DuckDBPyConnection, moment: datetime) -> None:
