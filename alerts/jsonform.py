@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from alerts.triageforms import event_object
@@ -75,6 +76,7 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
         "p_value": verdict.p_value,
         "q_value": verdict.q_value,
         "smallest_seen": verdict.smallest_seen,
+        "second": None if verdict.second is None else asdict(verdict.second),
         "judged_at": verdict.judged_at.isoformat(),
     }
 

@@ -80,6 +80,7 @@ def _sections(message: Message) -> list[_Section]:
     return [
         _Section(_TABLE, [_table_row(row) for row in message.changed], [""]),
         _Section(["**Kernels that changed**", ""], list(_kernels(message.changed)), [""]),
+        _Section(["**Second session**", ""], list(_second_sessions(message.changed)), [""]),
         _Section(["**Not measured**", ""], list(_not_measured(message.not_measured)), [""]),
         _Section(["**Inconclusive**", ""], list(_inconclusive(message.inconclusive)), [""]),
         _Section(
@@ -109,6 +110,12 @@ def _kernels(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         for change in row.kernels:
             yield f"- {code(row.label)}: {code(change.name, limit=120)} {_prose(change.what)}"
+
+
+def _second_sessions(rows: Iterable[Row]) -> Iterable[str]:
+    for row in rows:
+        if row.sessions is not None:
+            yield f"- {code(row.label)}: {_prose(row.sessions)}"
 
 
 def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:

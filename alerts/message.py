@@ -17,6 +17,7 @@ from alerts.triage_words import LABEL_LIMIT, acceptance_words, mute_words
 from alerts.verdicts import CHANGES
 from store import shown
 from store.records import BaselineKind, Outcome, Reason, Standing
+from store.sessions import both_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,6 +64,11 @@ class Row:
         """Why a regression here is no alarm: ``accepted``, ``muted``, both or nothing."""
         known = (("accepted", self.accepted), ("muted", self.muted))
         return tuple(word for word, event in known if event is not None)
+
+    @property
+    def sessions(self) -> str | None:
+        """Both sessions that a flag was seen in, or not, and what follows; None where there was one alone."""
+        return both_sessions(self.verdict)
 
     @property
     def effect(self) -> str:
@@ -259,7 +265,7 @@ def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
             "Provisional: a single baseline run says nothing about how far two sessions lie apart. "
             "With six baseline runs or more, flags can be confirmed."
         )
-    elif any(row.verdict.standing is Standing.FLAGGED for row in changed):
+    elif any(row.verdict.standing is Standing.FLAGGED and row.verdict.second is None for row in changed):
         yield "A flag was seen in one run; measuring the commit again in a fresh session settles it."
 
 

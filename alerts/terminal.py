@@ -23,6 +23,7 @@ def render_text(message: Message) -> str:
         list(message.caveats),
         _table([*message.changed, *message.unchanged]),
         list(_kernels(message.changed)),
+        _titled("Second session:", list(_sessions(message.changed))),
         list(_inconclusive(message.inconclusive)),
         _titled("Not measured:", list(_not_measured(message.not_measured))),
         _titled("Measure again:", [f"  {message.command}"] if message.command else []),
@@ -66,6 +67,12 @@ def _kernels(rows: Iterable[Row]) -> Iterable[str]:
                 f"{shown.visible(row.label, limit=_LABEL_LIMIT)}: kernel "
                 f"{shown.visible(change.name, limit=_LABEL_LIMIT)} {change.what}"
             )
+
+
+def _sessions(rows: Iterable[Row]) -> Iterable[str]:
+    for row in rows:
+        if row.sessions is not None:
+            yield f"  {shown.visible(row.label, limit=_LABEL_LIMIT)}: {row.sessions}"
 
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
