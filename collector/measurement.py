@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.intervals import FOLD_VERSION, fold_windows
 from collector.remarks import remarks
-from collector.tiers import NO_BAND, ClockBand, clock_band, grade
+from collector.tiers import DEFAULT_RULE, NO_BAND, ClockBand, TierRule, clock_band, grade
 from store.records import (
     CacheState,
     Case,
@@ -38,6 +38,7 @@ def measurements_of(
     timer: Timer,
     regime: ClockRegime,
     proven_mhz: int | None = None,
+    rule: TierRule = DEFAULT_RULE,
 ) -> list[Measurement]:
     """Fold the windows of one case.
 
@@ -50,13 +51,21 @@ def measurements_of(
         timer: how they were timed.
         regime: what was done about the clocks.
         proven_mhz: the SM clock that was locked or verified; samples taken at another are left out.
+        rule: what the tiers ask for.
     """
     groups: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
     for message in messages:
         groups.setdefault((message["quantity"], message["cold"]), []).append(message)
     return [
         _measurement(
-            case, group, Quantity(quantity), cold=cold, timer=timer, regime=regime, proven_mhz=proven_mhz
+            case,
+            group,
+            Quantity(quantity),
+            cold=cold,
+            timer=timer,
+            regime=regime,
+            proven_mhz=proven_mhz,
+            rule=rule,
         )
         for (quantity, cold), group in groups.items()
     ]
@@ -71,6 +80,7 @@ def _measurement(
     timer: Timer,
     regime: ClockRegime,
     proven_mhz: int | None,
+    rule: TierRule,
 ) -> Measurement:
     band = NO_BAND
     if regime in HOLDING:
@@ -84,7 +94,7 @@ def _measurement(
     windows = tuple(_window(message, band) for message in messages)
     counted = [window for window in windows if window.counts]
     resolution_ms = max(message["resolution_ms"] for message in messages)
-    graded = grade(windows, timer=timer, regime=regime)
+    graded = grade(windows, timer=timer, regime=regime, rule=rule)
     return Measurement(
         case=Case.of(case.benchmark, case.parameters),
         quantity=quantity,

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from collector.configuration import PASSES_MAX, configured
 from collector.run import PASSES, PASSES_QUICK, Plan
+from store.configuration import CONFIG_VARIABLE
 from store.database import DEFAULT_URL
+from store.errors import ConfigurationInvalid
 from store.records import ClockRegime, Timer
 
 if TYPE_CHECKING:
@@ -31,6 +34,14 @@ _CHOOSING = (
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         default=Path(),
         help="Checkout of the code to measure.  [default: .]",
+    ),
+    click.option(
+        "--config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        default=None,
+        envvar=CONFIG_VARIABLE,
+        show_envvar=True,
+        help="Configuration file.  [default: kernelwatch.toml or pyproject.toml, the nearest from --repo up]",
     ),
     click.option(
         "--suite",
@@ -84,7 +95,7 @@ _MEASURING = (
     ),
     click.option(
         "--passes",
-        type=click.IntRange(1, 1000),
+        type=click.IntRange(1, PASSES_MAX),
         default=None,
         help=f"Fresh processes, one window a benchmark in each.  [default: {PASSES}]",
     ),
@@ -193,11 +204,15 @@ def merged(context: click.Context, own: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(options: dict[str, Any]) -> Plan:
-    """What the options ask for.
+    """What the options ask for, and the configuration file where they are silent.
 
     Raises:
-        UsageError: two of them contradict each other.
+        UsageError: two of them contradict each other, or the file says what it may not.
     """
+    try:
+        options, tiers = configured(click.get_current_context(), options)
+    except ConfigurationInvalid as error:
+        raise click.UsageError(str(error)) from error
     if options["quick"] and options["passes"] is not None:
         raise click.UsageError("--quick is --passes 3: give one of the two")
     _check_clock_options(options)
@@ -218,6 +233,7 @@ def plan_of(options: dict[str, Any]) -> Plan:
         deepen=options["deepen"],
         seed=options["seed"],
         traces=options["traces"],
+        tiers=tiers,
     )
 
 

@@ -24,6 +24,7 @@ from collector.ratios import ratios
 from collector.remarks import with_roofline
 from collector.session import Session
 from collector.suite import BUILTIN_SUITE, SENTINEL_SUITE
+from collector.tiers import DEFAULT_RULE, TierRule
 from store import shown
 from store.errors import NoRepository
 from store.git import Repository, measured_history
@@ -62,6 +63,7 @@ class Plan:
         gpu: an index among the visible GPUs or a UUID; None for the first.
         deepen: fetch the commits that a shallow clone lacks.
         traces: folder that receives the raw CUPTI records of the first pass.
+        tiers: what the tiers ask for.
     """
 
     repository: Path
@@ -80,6 +82,7 @@ class Plan:
     deepen: bool = False
     seed: int | None = None
     traces: str | None = None
+    tiers: TierRule = DEFAULT_RULE
 
 
 class Watcher:
@@ -262,6 +265,7 @@ def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[
             timer=Timer(loaded.timer),
             regime=regime_of(session, plan),
             proven_mhz=collected.context.get("clocks.sm_mhz", {}).get("value"),
+            rule=plan.tiers,
         )
     ]
     context = readings(collected.context)

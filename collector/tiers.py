@@ -10,24 +10,59 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated
 
 from collector.intervals import WINDOWS_MIN, WINDOWS_MIN_PROVISIONAL
 from collector.pacing import CLOCK_BAND_MHZ, REASONS_BENIGN, REASONS_HARDWARE, reason_names
 from collector.timers import EVENT_FLOOR_MS
 from store.records import ClockRegime, Tier, Timer
+from store.settings import Within, check_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from store.records import Window
 
-CLOCK_CV_MAX = 0.03
-SAMPLES_MIN = 30
-LEFT_OUT_SHARE_MAX = 0.2
 HARDWARE_COUNTERS = ("throttle.hw_thermal", "throttle.hw_power_brake")
 SOFTWARE_COUNTERS = ("throttle.power_cap", "throttle.thermal", "throttle.sync_boost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierRule:
+    """The thresholds of grading; the table ``[tier]`` of the configuration.
+
+    Attributes:
+        clock_cv_max: how far the SM clock may vary, as standard deviation over mean, before the
+            number says nothing about the code (C).
+        windows_min: fewest windows of tier A. Below six, order statistics give no 95 % interval.
+        samples_min: fewest samples of tier A, over all windows.
+        left_out_share_max: the largest share of samples outside the clock band for tier A.
+
+    Raises:
+        RecordInvalid: a value lies out of range.
+    """
+
+    clock_cv_max: Annotated[float, Within(0, 1, low_open=True, unit="(a share: 0.03 is 3 %)")] = 0.03
+    windows_min: Annotated[int, Within(WINDOWS_MIN, 1000, unit="windows")] = WINDOWS_MIN
+    samples_min: Annotated[int, Within(1, 1_000_000, unit="samples")] = 30
+    left_out_share_max: Annotated[float, Within(0, 1, unit="(a share: 0.2 is 20 %)")] = 0.2
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+    @property
+    def note(self) -> str | None:
+        """What is not as by default, in words that stand with the evidence; or None."""
+        said = [
+            f"{entry.name} {value:g} instead of {entry.default:g}"
+            for entry in fields(self)
+            if (value := getattr(self, entry.name)) != entry.default
+        ]
+        return f"graded by {', '.join(said)}" if said else None
+
+
+DEFAULT_RULE = TierRule()
 
 
 @dataclass(frozen=True)
@@ -88,31 +123,41 @@ def clock_band(
     return ClockBand(proven_mhz or common, refuses_limited=bool(unlimited))
 
 
-def grade(windows: Sequence[Window], *, timer: Timer, regime: ClockRegime) -> Graded:
+def grade(
+    windows: Sequence[Window], *, timer: Timer, regime: ClockRegime, rule: TierRule = DEFAULT_RULE
+) -> Graded:
     """Grade the windows of one measurement.
 
     Args:
         windows: with their exclusions already marked.
         timer: how they were timed.
         regime: what was done about the clocks.
+        rule: the thresholds; where they are not the defaults, the evidence says so.
     """
+    tier, evidence = _graded(windows, timer=timer, regime=regime, rule=rule)
+    return Graded(tier, tuple(evidence) if rule.note is None else (*evidence, rule.note))
+
+
+def _graded(
+    windows: Sequence[Window], *, timer: Timer, regime: ClockRegime, rule: TierRule
+) -> tuple[Tier, list[str]]:
     counted = [window for window in windows if window.counts]
-    against = _reasons_for_c(counted, timer)
+    against = _reasons_for_c(counted, timer, rule)
     if against:
-        return Graded(Tier.C, tuple(against))
-    missing = _missing_for_a(counted, regime)
+        return Tier.C, against
+    missing = _missing_for_a(counted, regime, rule)
     if missing:
-        return Graded(Tier.B, tuple(missing))
+        return Tier.B, missing
     clocks = _kept_clocks(counted)
     evidence = (
         f"{regime} clocks; {len(counted)} windows in {len(counted)} processes; "
         f"{sum(len(w.kept_ms) for w in counted)} samples between {min(clocks)} and {max(clocks)} MHz; "
         "no throttling while they were taken"
     )
-    return Graded(Tier.A, (evidence,))
+    return Tier.A, [evidence]
 
 
-def _reasons_for_c(counted: Sequence[Window], timer: Timer) -> list[str]:
+def _reasons_for_c(counted: Sequence[Window], timer: Timer, rule: TierRule) -> list[str]:
     if timer is Timer.WALL:
         return ["timed by the host clock, which sees launches and waiting too"]
     found = []
@@ -132,8 +177,8 @@ def _reasons_for_c(counted: Sequence[Window], timer: Timer) -> list[str]:
         found.append(
             "no telemetry: the SM clock could not be read" if counted else "no sample was left to count"
         )
-    elif _variation(clocks) > CLOCK_CV_MAX:
-        found.append(f"the SM clock varied by {_variation(clocks):.1%} (limit {CLOCK_CV_MAX:.0%})")
+    elif _variation(clocks) > rule.clock_cv_max:
+        found.append(f"the SM clock varied by {_variation(clocks):.1%} (limit {100 * rule.clock_cv_max:g}%)")
     if len(counted) < WINDOWS_MIN_PROVISIONAL:
         found.append(f"{len(counted)} windows, {WINDOWS_MIN_PROVISIONAL} are the least for an interval")
     if timer is Timer.EVENTS and any((w.median_ms or 0) * w.inner_reps < EVENT_FLOOR_MS for w in counted):
@@ -143,22 +188,22 @@ def _reasons_for_c(counted: Sequence[Window], timer: Timer) -> list[str]:
     return found
 
 
-def _missing_for_a(counted: Sequence[Window], regime: ClockRegime) -> list[str]:
+def _missing_for_a(counted: Sequence[Window], regime: ClockRegime, rule: TierRule) -> list[str]:
     missing = []
     if regime is ClockRegime.FREE:
         missing.append("free clocks: nothing was done to hold them")
-    if len(counted) < WINDOWS_MIN:
-        missing.append(f"{len(counted)} windows, tier A needs {WINDOWS_MIN}")
+    if len(counted) < rule.windows_min:
+        missing.append(f"{len(counted)} windows, tier A needs {rule.windows_min}")
     if len({window.pid for window in counted}) < len(counted):
         missing.append("windows share a process")
     kept = sum(len(window.kept_ms) for window in counted)
     total = sum(len(window.samples_ms) for window in counted)
-    if kept < SAMPLES_MIN:
-        missing.append(f"{kept} samples, tier A needs {SAMPLES_MIN}")
+    if kept < rule.samples_min:
+        missing.append(f"{kept} samples, tier A needs {rule.samples_min}")
     varying = [window.pass_index for window in counted if len(set(window.n_kernels)) > 1]
     if varying:
         missing.append(f"the number of kernels differs between iterations of pass {_listed(varying)}")
-    if total - kept > LEFT_OUT_SHARE_MAX * total:
+    if total - kept > rule.left_out_share_max * total:
         missing.append(f"{total - kept} of {total} samples were taken outside the clock band")
     return missing + _disturbances(counted)
 
