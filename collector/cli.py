@@ -22,7 +22,7 @@ from collector.progress import Bar, Interrupts
 from collector.report import run_json, run_text
 from collector.run import collect_run
 from store.errors import StoreError
-from store.records import Standing
+from store.records import Outcome, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +143,7 @@ def _exit_by(run: Run, kept: list[Kept], options: dict[str, Any]) -> None:
         click.echo("Error: no benchmark of the suite gave a number", err=True)
         sys.exit(EXIT_NOTHING)
     verdicts = kept[-1].verdicts or ()
-    confirmed = any(v.standing is Standing.CONFIRMED and (v.effect or 0) > 0 for v in verdicts)
+    confirmed = any(v.standing is Standing.CONFIRMED and v.outcome is Outcome.REGRESSED for v in verdicts)
     if options["fail_on"] == "regression" and confirmed:
         sys.exit(EXIT_REGRESSION)
 
