@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from alerts.policy import Policy, reaches
@@ -25,13 +25,19 @@ class Baseline:
     Attributes:
         points: one per run, nearest ancestor first, newest first on the same commit.
         interval: what the candidate's interval has to stay clear of, in milliseconds.
-        run_sd: standard deviation of the runs' log centres; None for a single run.
+        run_sd: standard deviation of the log centres of runs of the same code; None for a single run.
+        run_df: degrees of freedom that it was estimated with.
+        since: of an anchor, the release or commit up to which its runs go.
+        anchor: older runs for the second comparison; None where there are too few.
     """
 
     kind: BaselineKind
     points: tuple[SeriesPoint, ...]
     interval: Interval
     run_sd: float | None = None
+    run_df: int = 0
+    since: str | None = None
+    anchor: Baseline | None = None
 
     @property
     def nearest(self) -> SeriesPoint:
@@ -52,22 +58,6 @@ class Doubt:
     message: str
 
 
-def choose_baseline(
-    candidate: SeriesPoint, history: Iterable[SeriesPoint], line: Mapping[str, int], policy: Policy
-) -> Baseline | None:
-    """The strongest baseline that the history offers, or None.
-
-    Args:
-        candidate: the point to be judged.
-        history: points of any run and any series, in any order.
-        line: first-parent distance from the merge-base of every commit that may serve.
-        policy: how many runs a pool takes, and of which tier.
-    """
-    own_series = (point for point in history if point.series == candidate.series)
-    usable = [point for point in measured_before(candidate, own_series, line) if is_usable(point, policy)]
-    return form_baseline(usable, policy)
-
-
 def form_baseline(points: Sequence[SeriesPoint], policy: Policy) -> Baseline | None:
     """A pool of the first points, or the first alone where they are too few, or None of none.
 
@@ -76,7 +66,7 @@ def form_baseline(points: Sequence[SeriesPoint], policy: Policy) -> Baseline | N
         policy: how many runs a pool takes.
     """
     if len(points) >= policy.pool_minimum:
-        return _pool(points[: policy.pool_size])
+        return _pool(points[: policy.pool_size], BaselineKind.POOL)
     if points:
         return Baseline(kind=BaselineKind.SINGLE, points=(points[0],), interval=points[0].interval)
     return None
@@ -121,18 +111,44 @@ def describe(baseline: Baseline) -> str:
         return f"the paired run of {newest} in the same session"
     if baseline.kind is BaselineKind.SINGLE:
         return f"one run of {newest}"
+    if baseline.since is not None:
+        return f"{shown.count(len(baseline.points), 'run')} up to {shown.visible(baseline.since)}"
     return f"{shown.count(len(baseline.points), 'run')} up to {newest}"
 
 
-def _pool(points: Sequence[SeriesPoint]) -> Baseline:
+def anchored(points: Sequence[SeriesPoint], *, since: str) -> Baseline:
+    """An anchor of all these points, of one series, nearest first."""
+    return replace(_pool(points, BaselineKind.ANCHOR), since=since)
+
+
+def sharing_spread(pool: Baseline, anchor: Baseline | None) -> Baseline:
+    """The pool with its anchor, both with the spread between runs that the two show together.
+
+    Twice the runs know the spread better, so that fewer flags are false. Neither gets less than
+    its own: a machine may have become less steady.
+    """
+    if anchor is None or pool.run_sd is None or anchor.run_sd is None:
+        return pool
+    freedom = pool.run_df + anchor.run_df
+    together = math.sqrt((pool.run_df * pool.run_sd**2 + anchor.run_df * anchor.run_sd**2) / freedom)
+    return replace(
+        pool,
+        run_sd=max(together, pool.run_sd),
+        run_df=freedom,
+        anchor=replace(anchor, run_sd=max(together, anchor.run_sd), run_df=freedom),
+    )
+
+
+def _pool(points: Sequence[SeriesPoint], kind: BaselineKind) -> Baseline:
     centers = [center for point in points if (center := point.interval.center) is not None]
     logs = [math.log(center) for center in centers]
     return Baseline(
-        kind=BaselineKind.POOL,
+        kind=kind,
         points=tuple(points),
         interval=fold_windows(
             [[center] for center in centers], resolution=max(point.resolution_ms for point in points)
         ),
         # Equal centres have no spread; stdev of equal logs may leave a rounding error behind.
         run_sd=0.0 if min(logs) == max(logs) else statistics.stdev(logs),
+        run_df=len(logs) - 1,
     )

@@ -76,23 +76,31 @@ def effect_of_logs(ratios: Sequence[float], *, slack: float) -> Effect:
 
 
 def effect_against_pool(
-    *, baseline_ms: float, candidate_ms: float, run_sd: float, runs: int, quantum_ms: float
+    *,
+    baseline_ms: float,
+    candidate_ms: float,
+    run_sd: float,
+    runs: int,
+    quantum_ms: float,
+    run_df: int | None = None,
 ) -> Effect:
     """Ratio of one run's centre to that of a pool, with the interval for one more run.
 
     Args:
         baseline_ms: centre of the pool.
         candidate_ms: centre of the run.
-        run_sd: standard deviation of the pool's log centres.
+        run_sd: standard deviation of the log centres of runs of the same code.
         runs: how many runs the pool holds, at least two.
         quantum_ms: time quantum of one sample.
+        run_df: degrees of freedom of ``run_sd``; those of the pool where None.
     """
     difference = math.log(candidate_ms / baseline_ms)
     slack = quantum_ms / 2 / baseline_ms + quantum_ms / 2 / candidate_ms
     if run_sd == 0:
         return _without_spread(difference, slack)
     error = run_sd * math.sqrt(1 + 1 / runs)
-    return _effect(difference, error=error, freedom=runs - 1, slack=slack)
+    freedom = runs - 1 if run_df is None else run_df
+    return _effect(difference, error=error, freedom=freedom, slack=slack)
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from alerts.absence import explain_absence, history_unknown
-from alerts.baseline import Baseline, Doubt, choose_baseline, describe, distance, on_line
+from alerts.baseline import Baseline, Doubt, describe, distance, on_line
 from alerts.effects import benjamini_hochberg
+from alerts.levels import NO_LANDMARKS, Landmarks, choose_baseline
 from alerts.partner import choose_partner
 from alerts.policy import Policy, Rules
 from alerts.verdicts import CHANGES, judge_point
@@ -53,6 +54,7 @@ class Evidence:
             was measured are uncommitted changes to it.
         paired: points of the run whose passes took turns with those of this one.
         paired_failures: what gave no number in that run.
+        landmarks: by series, what divides its history: accepted changes, steps and releases.
     """
 
     header: RunHeader
@@ -62,6 +64,7 @@ class Evidence:
     line: Mapping[str, int]
     paired: tuple[SeriesPoint, ...] = ()
     paired_failures: tuple[Failure, ...] = ()
+    landmarks: Mapping[SeriesKey, Landmarks] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +165,11 @@ def _baseline_of(point: SeriesPoint, evidence: Evidence, rules: Rules) -> Baseli
     if isinstance(partner, Baseline):
         return partner
     found = history_unknown(evidence.header) or choose_baseline(
-        point, evidence.history, evidence.line, policy
+        point,
+        evidence.history,
+        evidence.line,
+        policy,
+        evidence.landmarks.get(point.series, NO_LANDMARKS),
     )
     if isinstance(found, Baseline):
         return found
@@ -212,6 +219,7 @@ def describe_baselines(baselines: Iterable[Baseline | Doubt]) -> str:
 def _void_if_machine_moved(judged: list[JudgedPoint], policy: Policy) -> list[JudgedPoint]:
     """Take every verdict back when a sentinel moved: then the machine did, not the code."""
     moved = [item for item in judged if item.is_sentinel and _moved(item.verdict, policy)]
+    at_once = [item for item in moved if item.verdict.reason is not Reason.DRIFTED]
     if not moved:
         return judged
     said = ", ".join(
@@ -233,8 +241,10 @@ def _void_if_machine_moved(judged: list[JudgedPoint], policy: Policy) -> list[Ju
                 standing=Standing.NONE,
             ),
         )
-        # A verdict that was inconclusive on its own account keeps its own reason and remedy.
+        # A verdict that was inconclusive on its own account keeps its own reason and remedy; and a
+        # machine that drifted itself speaks against drifts, and not against changes from run to run.
         if item.verdict.outcome is not Outcome.INCONCLUSIVE
+        and (at_once or item.verdict.reason is Reason.DRIFTED)
         else item
         for item in judged
     ]
@@ -243,7 +253,10 @@ def _void_if_machine_moved(judged: list[JudgedPoint], policy: Policy) -> list[Ju
 def _moved(verdict: Verdict, policy: Policy) -> bool:
     if verdict.outcome not in CHANGES or verdict.effect is None:
         return False
-    return verdict.baseline_kind is BaselineKind.POOL or abs(verdict.effect) >= policy.sentinel_effect
+    return (
+        verdict.baseline_kind in (BaselineKind.POOL, BaselineKind.ANCHOR)
+        or abs(verdict.effect) >= policy.sentinel_effect
+    )
 
 
 def _with_q_values(judged: Sequence[JudgedPoint]) -> list[JudgedPoint]:

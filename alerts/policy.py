@@ -72,6 +72,8 @@ class Policy:
             against a pool, apart is enough. It holds for whole runs.
         paired_p: the largest p-value of a paired effect that flags a change although the
             intervals of the two runs overlap, as they do where the machine drifts.
+        drift_confidence: how sure a drift has to be. Stricter than the 95 % of the first comparison,
+            because it is a second one, against runs that stay the same for many commits.
         ratio_better: which way a ratio is better. Smaller, as the collector's ratios are the
             subject over another implementation; larger where the subject is what others are
             to be faster than.
@@ -92,6 +94,7 @@ class Policy:
     pool_minimum: PoolRuns = WINDOWS_MIN
     sentinel_effect: Share = 0.01
     paired_p: Probability = 0.001
+    drift_confidence: Probability = 0.99
     ratio_better: Better = Better.SMALLER
     release_tags: Globs = ("v*",)
     reach_runs: Annotated[int, Within(1, 100_000, unit="runs")] = 400

@@ -17,6 +17,7 @@ from store import shown
 from store.folding import CONFIDENCE
 from store.records import (
     BaselineKind,
+    Drift,
     Interval,
     Outcome,
     Reason,
@@ -27,6 +28,8 @@ from store.records import (
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from store.records import RunHeader
 
 CHANGES = (Outcome.REGRESSED, Outcome.IMPROVED)
 
@@ -40,6 +43,10 @@ def judge_point(
     also tells how far apart two runs of the same code lie, and the candidate's interval is
     widened by that. Beside a paired run the passes of the two are compared one by one; see
     ``alerts.pairs``. A change is at most FLAGGED here: confirming takes another session.
+
+    Where the pool has an anchor, the point is compared with that as well, more strictly. A run
+    of the base branch that is worse than the anchor and not worse than the pool has drifted,
+    which is a regression; on another branch it is said, and held against nobody.
     """
     doubt = _doubt(candidate, policy)
     if doubt is not None:
@@ -48,13 +55,23 @@ def judge_point(
         return inconclusive(candidate, baseline, judged_at=judged_at)
     decide = _beside_partner if baseline.kind is BaselineKind.PAIRED else _against_others
     decision = _worth_a_flag(decide(candidate, baseline, policy), policy)
+    drift = None
+    message = _sentence(candidate, baseline, decision, policy)
+    if baseline.anchor is not None:
+        since = _against_others(candidate, baseline.anchor, policy, confidence=policy.drift_confidence)
+        since = _worth_a_flag(since, policy)
+        drift = _drift(baseline.anchor, since)
+        message += _drift_sentence(candidate.header, drift, decision, since)
+        if _is_due_to_drift(candidate.header, decision, since):
+            decision, baseline = replace(since, reason=Reason.DRIFTED), baseline.anchor
+            message = f"{_drift_words(drift)} (95 %: {_between(since.effect)}); {message}"
     changed = decision.outcome in CHANGES
     return Verdict(
         run_id=candidate.header.run_id,
         series=candidate.series,
         outcome=decision.outcome,
         reason=decision.reason,
-        message=_sentence(candidate, baseline, decision, policy),
+        message=message,
         standing=Standing.FLAGGED if changed else Standing.NONE,
         tier=candidate.tier,
         windows=candidate.interval.windows,
@@ -67,6 +84,7 @@ def judge_point(
         effect_high=decision.effect.high,
         p_value=decision.effect.p_value,
         smallest_seen=decision.smallest_seen,
+        drift=drift,
         judged_at=judged_at,
     )
 
@@ -86,9 +104,11 @@ class _Decision:
     smallest_seen: float | None
 
 
-def _against_others(candidate: SeriesPoint, baseline: Baseline, policy: Policy) -> _Decision:
+def _against_others(
+    candidate: SeriesPoint, baseline: Baseline, policy: Policy, *, confidence: float = CONFIDENCE
+) -> _Decision:
     """By the intervals, of a run and a pool or another run."""
-    widened = widen(candidate.interval, baseline, candidate.resolution_ms)
+    widened = widen(candidate.interval, baseline, candidate.resolution_ms, confidence=confidence)
     outcome = compare_intervals(widened, baseline.interval)
     falling = larger_is_better(candidate.series, policy)
     smallest = smallest_drop if falling else smallest_seen
@@ -158,7 +178,9 @@ def compare_intervals(candidate: Interval, baseline: Interval) -> Outcome:
     return Outcome.UNCHANGED
 
 
-def widen(interval: Interval, baseline: Baseline, resolution_ms: float) -> Interval:
+def widen(
+    interval: Interval, baseline: Baseline, resolution_ms: float, *, confidence: float = CONFIDENCE
+) -> Interval:
     """The candidate's interval, no narrower than two runs of the same code lie apart.
 
     It is the run-history floor of ``fold_windows``, added after the fold.
@@ -166,7 +188,7 @@ def widen(interval: Interval, baseline: Baseline, resolution_ms: float) -> Inter
     if baseline.run_sd is None or interval.bounds is None:
         return interval
     low, center, high = interval.bounds
-    half = float(stdtrit(len(baseline.points) - 1, (1 + CONFIDENCE) / 2)) * baseline.run_sd
+    half = float(stdtrit(baseline.run_df, (1 + confidence) / 2)) * baseline.run_sd
     return Interval(
         center=center,
         low=min(low, center * math.exp(-half) - resolution_ms / 2),
@@ -224,6 +246,7 @@ def _effect(candidate: SeriesPoint, baseline: Baseline) -> Effect:
         candidate_ms=bounds[1],
         run_sd=baseline.run_sd,
         runs=len(baseline.points),
+        run_df=baseline.run_df,
         quantum_ms=candidate.resolution_ms,
     )
 
@@ -231,7 +254,7 @@ def _effect(candidate: SeriesPoint, baseline: Baseline) -> Effect:
 def _sentence(candidate: SeriesPoint, baseline: Baseline, decision: _Decision, policy: Policy) -> str:
     outcome, effect, smallest = decision.outcome, decision.effect, decision.smallest_seen
     against = describe(baseline)
-    between = f"{shown.change(effect.low)} to {shown.change(effect.high)}"
+    between = _between(effect)
     if outcome in CHANGES:
         rose = (outcome is Outcome.REGRESSED) != larger_is_better(candidate.series, policy)
         word = comparative(candidate.series, rose=rose)
@@ -251,3 +274,43 @@ def _sentence(candidate: SeriesPoint, baseline: Baseline, decision: _Decision, p
     if candidate.header.dirty:
         said += "; measured with uncommitted changes, so the commit alone does not reproduce it"
     return said
+
+
+def _drift(anchor: Baseline, decision: _Decision) -> Drift:
+    return Drift(
+        since=anchor.since or "",
+        effect=decision.effect.relative,
+        low=decision.effect.low,
+        high=decision.effect.high,
+        apart=decision.outcome in CHANGES,
+        run_ids=anchor.run_ids,
+    )
+
+
+def _is_due_to_drift(header: RunHeader, decision: _Decision, since: _Decision) -> bool:
+    return (
+        since.outcome is Outcome.REGRESSED and decision.outcome is Outcome.UNCHANGED and _is_on_base(header)
+    )
+
+
+def _is_on_base(header: RunHeader) -> bool:
+    """Whether the run measured a commit of its base branch, which is where a drift is judged."""
+    return header.merge_base == header.commit_sha and not header.dirty
+
+
+def _drift_sentence(header: RunHeader, drift: Drift, decision: _Decision, since: _Decision) -> str:
+    """What a reader is told of a drift that decides nothing."""
+    if not drift.apart or _is_due_to_drift(header, decision, since):
+        return ""
+    elsewhere = (
+        "" if _is_on_base(header) else f", which is judged on {shown.visible(header.base_ref or 'its base')}"
+    )
+    return f"; {_drift_words(drift)}{elsewhere}"
+
+
+def _drift_words(drift: Drift) -> str:
+    return f"drift: {shown.change(drift.effect)} since {shown.visible(drift.since)}"
+
+
+def _between(effect: Effect) -> str:
+    return f"{shown.change(effect.low)} to {shown.change(effect.high)}"
