@@ -18,7 +18,7 @@ from collector.aa_report import study_json, study_text
 from collector.errors import CollectorError
 from collector.exits import EXIT_INTERRUPTED, EXIT_NOTHING, give_up
 from collector.keeping import keep_whatever
-from collector.options import choosing, measuring, merged, plan_of
+from collector.options import choosing, measuring, merged, plan_of, refuse_run_only
 from collector.progress import Bar, Interrupts
 from collector.run import collect_run
 from store.database import DEFAULT_URL, Database
@@ -108,10 +108,7 @@ def _check(options: dict[str, Any]) -> None:
         raise click.UsageError(
             "--stored takes all runs of a commit and --from-runs some: give one of the two"
         )
-    for name in ("output", "against", "traces", "fail_on"):
-        if options[name] is not None:
-            flag = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{flag} has no meaning for `collect aa`: leave it out")
+    refuse_run_only(options, "collect aa")
 
 
 def _is_stored(options: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from collector.aa_command import aa
+from collector.backfill_command import backfill
 from collector.doctor import doctor
 from collector.errors import CollectorError
 from collector.exits import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_REGRESSION, give_up
@@ -69,6 +70,7 @@ def list_command(context: click.Context, /, **own: Any) -> None:
 
 
 collect.add_command(aa)
+collect.add_command(backfill)
 collect.add_command(doctor)
 
 

@@ -203,6 +203,25 @@ def merged(context: click.Context, own: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+def refuse_run_only(options: dict[str, Any], command: str, *, measures_named_commits: bool = False) -> None:
+    """Refuse the options that have a meaning for a single run alone.
+
+    Args:
+        options: as merged.
+        command: whose options they are, as a person would type it.
+        measures_named_commits: it takes its commits as arguments, so that ``--commit`` says nothing.
+
+    Raises:
+        UsageError: one of them was given.
+    """
+    for name in ("output", "against", "traces", "fail_on"):
+        if options[name] is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{flag} has no meaning for `{command}`: leave it out")
+    if measures_named_commits and options["revision"] != "HEAD":
+        raise click.UsageError(f"--commit has no meaning for `{command}`: its arguments name the commits")
+
+
 def plan_of(options: dict[str, Any]) -> Plan:
     """What the options ask for, and the configuration file where they are silent.
 

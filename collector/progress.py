@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
 
 class Interrupts:
-    """Ctrl-C and a request to terminate: the first ends the measuring, and none the keeping."""
+    """Ctrl-C and a request to terminate: the first ends the measuring, and none the keeping.
+
+    Attributes:
+        asked: whether there was one, whatever was going on.
+    """
 
     def __init__(self) -> None:
+        self.asked = False
         self._measuring = True
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._receive)
@@ -31,10 +36,19 @@ class Interrupts:
 
     def _receive(self, number: int, frame: object) -> None:
         del number, frame
+        self.asked = True
         if self._measuring:
             self._measuring = False
             raise KeyboardInterrupt
         click.echo("keeping what was measured; this takes a moment", err=True)
+
+
+class Notes(Watcher):
+    """Says at once what a person should know, and draws nothing."""
+
+    def note(self, text: str) -> None:
+        """Say it on standard error."""
+        click.echo(text, err=True)
 
 
 class Bar(Watcher):
