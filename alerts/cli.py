@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from alerts.config_command import config_command
+from alerts.config_command import config_command, tell_unmatched
 from alerts.configuration import policies_here
 from alerts.errors import AlertsError
 from alerts.jsonform import comparison_json, verdicts_json
@@ -163,7 +163,9 @@ def main() -> None:
 
 def _judged(database: Database, run_id: str | None, config: Path | None) -> RunJudgement:
     rules = policies_here(config)
-    return judge_run(database, newest_run(database) if run_id is None else run_id, rules)
+    judgement = judge_run(database, newest_run(database) if run_id is None else run_id, rules)
+    tell_unmatched(database, rules)
+    return judgement
 
 
 def _leave(judgement: RunJudgement, fail_on: str | None) -> None:

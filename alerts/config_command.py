@@ -13,6 +13,7 @@ from store.database import Database
 from store.errors import StoreMissing
 
 if TYPE_CHECKING:
+    from alerts.policy import Policies
     from store.records import Case
 
 
@@ -30,6 +31,17 @@ def config_command(url: str, form: str, config: Path | None) -> None:
         configuration=configuration, policies=policies_of(configuration), cases=_cases(Database(url))
     )
     click.echo(policy_json(report) if form == "json" else render_policy(report))
+
+
+def tell_unmatched(database: Database, policies: Policies) -> None:
+    """Point out, on stderr, overrides whose globs mean nothing that the store knows."""
+    if not policies.overrides:
+        return
+    from alerts.policy_report import unmatched
+    from store.cases import known_cases
+
+    for sentence in unmatched(policies, known_cases(database)):
+        click.echo(f"Note: {sentence}", err=True)
 
 
 def _cases(database: Database) -> list[Case] | None:
