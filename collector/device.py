@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import time
 from typing import Any, Protocol
 
 FLUSH_BYTES_MIN = 256 * 1024 * 1024
+# How long a device has been idle decides how fast it starts. On an H200 a call 65 us after the
+# flush took 0.4 to 0.8 % longer than one that came at once, and from 200 us on it made no
+# difference any more (docs/decisions/0005-windows-and-passes.md).
+SETTLE_S = 200e-6
 
 
 class Device(Protocol):
@@ -19,6 +24,9 @@ class Device(Protocol):
 
     def clear_cache(self) -> None:
         """Start clearing L2; does not wait."""
+
+    def settle(self) -> None:
+        """Leave the drained device idle until it no longer matters how long it has been so."""
 
     def alive(self) -> bool:
         """Whether the device still answers; a CUDA error can poison a whole process."""
@@ -34,6 +42,9 @@ class HostDevice:
 
     def clear_cache(self) -> None:
         """The host's caches are left as they are; the series says so (cache state warm)."""
+
+    def settle(self) -> None:
+        """A host is at its work at once."""
 
     def alive(self) -> bool:
         """The host that runs this lives."""
@@ -66,6 +77,12 @@ class CudaDevice:
         """Zero a buffer of at least 256 MB and twice L2, and reset persisting lines."""
         self._reset_persisting()
         self._scratch.zero_()
+
+    def settle(self) -> None:
+        """Spin: a host that sleeps launches late when it wakes."""
+        until = time.perf_counter() + SETTLE_S
+        while time.perf_counter() < until:
+            pass
 
     def alive(self) -> bool:
         """Whether a synchronisation still succeeds."""

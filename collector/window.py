@@ -64,7 +64,7 @@ class Budget:
 
 # One window of several: what windows differ by between processes outweighs what more samples
 # in one would tell (docs/decisions/0005-windows-and-passes.md).
-SUITE_BUDGET = Budget(warmup_ms=15.0, measure_ms=60.0, iterations_max=60)
+SUITE_BUDGET = Budget(warmup_ms=15.0, measure_ms=50.0, iterations_max=50)
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,7 @@ def _prepare(rig: Rig) -> float:
         if rig.clears_cache:
             rig.device.clear_cache()
         rig.device.drain()
+        rig.device.settle()
     return pause_ms
 
 

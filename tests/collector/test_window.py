@@ -70,6 +70,9 @@ class Diary:
     def clear_cache(self) -> None:
         self.events.append("clear")
 
+    def settle(self) -> None:
+        self.events.append("settle")
+
     def alive(self) -> bool:
         return True
 
@@ -99,13 +102,13 @@ def measure(diary: Diary, *, pacer: Pacer | None = None, iterations: int | None 
     return measure_window(lambda: diary.events.append("call"), rig)
 
 
-def test_every_iteration_clears_the_cache_drains_calls_and_reads_the_clock_in_this_order() -> None:
+def test_every_iteration_clears_the_cache_drains_settles_calls_and_reads_the_clock_in_this_order() -> None:
     diary = Diary()
 
     measure(diary)
 
     loop = diary.events[diary.events.index("begin 3") + 1 :]
-    one = ["prepare", "clear", "drain", "prepared", "time 0", "call", "clock"]
+    one = ["prepare", "clear", "drain", "settle", "prepared", "time 0", "call", "clock"]
     assert loop[: len(one)] == one
     assert [event for event in loop if event.startswith("time")] == ["time 0", "time 1", "time 2"]
 
