@@ -14,11 +14,16 @@ _ASSETS = _HERE / "assets"
 # A local picture: an icon by name would be fetched from a server outside.
 st.set_page_config(page_title="kernelwatch", page_icon=str(_ASSETS / "icon.png"), layout="wide")
 st.html(_ASSETS / "style.css")
+# Our own file, the same for everyone; nothing that was measured goes into it.
+st.html(
+    f"<script>{(_ASSETS / 'links.js').read_text(encoding='utf-8')}</script>", unsafe_allow_javascript=True
+)
 page = st.navigation(
     [
         st.Page(_HERE / "views" / "overview.py", title="Overview", default=True),
         st.Page(_HERE / "views" / "trends.py", title="Trends", url_path="trends"),
         st.Page(_HERE / "views" / "commit.py", title="Commit", url_path="commit"),
+        st.Page(_HERE / "views" / "evidence.py", title="Evidence", url_path="evidence"),
     ],
     position="top",
 )

@@ -24,7 +24,7 @@ def streamlit_arguments(*, port: int, address: str, base_path: str, open_browser
     source code to whoever reaches it.
     """
     return [
-        sys.executable, "-m", "streamlit", "run", str(_APP),
+        sys.executable, "-m", "dashboard.serving", "run", str(_APP),
         f"--server.port={port}",
         f"--server.address={address}",
         f"--server.baseUrlPath={base_path.strip('/')}",

@@ -61,6 +61,11 @@ def gpu_label(name: str, uuid: str) -> str:
     return name if uuid.startswith("cpu:") else f"{name} · {uuid[-_GPU_DIGITS:]}"
 
 
+def literal(text: str) -> str:
+    """Text for a Markdown line: whatever came from a benchmark or a commit must not format it."""
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()<>#+-.!|~$:&" else letter for letter in text)
+
+
 def count_of(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun, such as ``1 run`` or ``3 runs``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

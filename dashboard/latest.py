@@ -4,67 +4,157 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from dashboard.timeline import is_on_line
-from store.records import Outcome, Standing, Tier
+from store.records import Outcome, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from store.records import RunHeader, SeriesPoint, Verdict
+    from store.records import Failure, RunHeader, SeriesPoint, Verdict
 
-NOT_JUDGED = "NOT JUDGED"
-OUTCOMES = (*map(str, Outcome), NOT_JUDGED)
-# Worst first; within a place the larger effect comes first.
-_PLACES = {
-    (Outcome.REGRESSED, Standing.CONFIRMED): 0,
-    (Outcome.REGRESSED, Standing.FLAGGED): 1,
-    (Outcome.REGRESSED, Standing.NONE): 1,
-    (Outcome.IMPROVED, Standing.CONFIRMED): 2,
-    (Outcome.IMPROVED, Standing.FLAGGED): 3,
-    (Outcome.IMPROVED, Standing.NONE): 3,
-    (Outcome.REGRESSED, Standing.WITHDRAWN): 4,
-    (Outcome.IMPROVED, Standing.WITHDRAWN): 4,
-}
-_PLACE_OF_DOUBT, _PLACE_OF_NO_VERDICT, _PLACE_OF_NO_CHANGE = 5, 6, 7
+
+class Kind(StrEnum):
+    """What there is to say about a benchmark, worst first."""
+
+    CONFIRMED = "confirmed"  # a regression that held in a fresh session
+    FLAGGED = "flagged"  # a regression seen in one run
+    FAILED = "failed"  # the newest run tried it and got no number
+    MISSING = "missing"  # the newest run has no word on it
+    IMPROVED = "improved"
+    WITHDRAWN = "withdrawn"  # did not hold in a fresh session
+    INCONCLUSIVE = "inconclusive"
+    NOT_JUDGED = "not judged"
+    UNCHANGED = "unchanged"
+
+
+class Side(StrEnum):
+    """Where a run stands."""
+
+    MAIN = "main line"
+    OFF = "off the main line"  # on a branch, or with uncommitted changes
+
+
+_PLACES = {kind: place for place, kind in enumerate(Kind)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatestRow:
-    """The newest measurement of a series, on the main line or off it, with its verdict."""
-
-    point: SeriesPoint
-    verdict: Verdict | None
-    on_line: bool
-
-    @property
-    def outcome(self) -> str:
-        """The outcome of the verdict, or that there is none."""
-        return NOT_JUDGED if self.verdict is None else str(self.verdict.outcome)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """A run in one line.
+    """The newest word on a benchmark, on the main line or off it.
 
     Attributes:
-        counts: measurements by outcome, in the order of ``OUTCOMES``.
-        n_failed: benchmarks and suite files that gave no number.
+        header: of the run that measured it, or in which it failed.
+        point: its newest measurement, perhaps of an older run where it failed or is missing.
+        verdict: on that measurement.
+        failure: why the newest run has no number.
+        absent_from: the newest run under the same conditions, where that has no word on it.
     """
 
     header: RunHeader
-    on_line: bool
-    counts: Mapping[str, int]
-    n_failed: int
+    side: Side
+    point: SeriesPoint | None = None
+    verdict: Verdict | None = None
+    failure: Failure | None = None
+    absent_from: RunHeader | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What there is to say."""
+        if self.failure is not None:
+            return Kind.FAILED
+        return Kind.MISSING if self.absent_from is not None else kind_of(self.verdict)
+
+    @property
+    def label(self) -> str:
+        """The case, or the file where a whole suite file failed."""
+        if self.point is not None:
+            return self.point.series.case.label
+        if self.failure is not None and self.failure.case is not None:
+            return self.failure.case.label
+        return self.source
+
+    @property
+    def source(self) -> str:
+        """File and line."""
+        if self.failure is not None:
+            return self.failure.source
+        return "" if self.point is None else self.point.source
+
+    @property
+    def suite(self) -> str:
+        """The file of the benchmark."""
+        return self.source.rpartition(":")[0] or self.source
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the benchmark, as far as they are known."""
+        return () if self.point is None else self.point.tags
 
 
-def newest_runs(headers: Iterable[RunHeader], line: frozenset[str]) -> list[RunHeader]:
-    """The newest run of every GPU, repository and side of the main line, newest first."""
-    newest: dict[tuple[str, str, bool], RunHeader] = {}
-    for header in sorted(headers, key=lambda h: h.started_at, reverse=True):
-        newest.setdefault((header.gpu_uuid, header.repository, is_on_line(header, line)), header)
-    return list(newest.values())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which rows to keep; an empty filter keeps all. Every word of the text must occur."""
+
+    text: str = ""
+    kinds: Sequence[str] = ()
+    gpu_uuids: Sequence[str] = ()
+    tiers: Sequence[str] = ()
+    suites: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    sides: Sequence[str] = ()
+    repositories: Sequence[str] = ()
+
+    def keep(self, row: LatestRow) -> bool:
+        """Whether a row passes every filter."""
+        label, tier = row.label.casefold(), "" if row.point is None else str(row.point.tier)
+        return (
+            all(word in label for word in self.text.casefold().split())
+            and _among(row.kind, self.kinds)
+            and _among(row.header.gpu_uuid, self.gpu_uuids)
+            and _among(tier, self.tiers)
+            and _among(row.suite, self.suites)
+            and (not self.tags or bool(set(self.tags) & set(row.tags)))
+            and _among(row.side, self.sides)
+            and _among(row.header.repository, self.repositories)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineSummary:
+    """Where one GPU stands: its newest run, and its rows by kind."""
+
+    header: RunHeader
+    side: Side
+    counts: Mapping[Kind, int]
+
+
+def kind_of(verdict: Verdict | None) -> Kind:
+    """What a verdict says."""
+    if verdict is None:
+        return Kind.NOT_JUDGED
+    if verdict.outcome is Outcome.INCONCLUSIVE:
+        return Kind.INCONCLUSIVE
+    if verdict.outcome is Outcome.UNCHANGED:
+        return Kind.UNCHANGED
+    if verdict.standing is Standing.WITHDRAWN:
+        return Kind.WITHDRAWN
+    if verdict.outcome is Outcome.IMPROVED:
+        return Kind.IMPROVED
+    return Kind.CONFIRMED if verdict.standing is Standing.CONFIRMED else Kind.FLAGGED
+
+
+def worst_first(verdict: Verdict | None) -> tuple[int, int, float]:
+    """The place of a verdict in a list that begins with the worst news."""
+    effect = abs(verdict.effect or 0.0) if verdict else 0.0
+    unsure = verdict is not None and verdict.standing is not Standing.CONFIRMED
+    return _PLACES[kind_of(verdict)], int(unsure), -effect
+
+
+def side_of(header: RunHeader, line: frozenset[str]) -> Side:
+    """On which side of the main line a run stands."""
+    return Side.MAIN if is_on_line(header, line) else Side.OFF
 
 
 def lately(headers: Iterable[RunHeader], *, per_gpu: int) -> list[RunHeader]:
@@ -78,70 +168,96 @@ def lately(headers: Iterable[RunHeader], *, per_gpu: int) -> list[RunHeader]:
     return kept
 
 
+def newest_runs(headers: Iterable[RunHeader], line: frozenset[str]) -> list[RunHeader]:
+    """The newest run of every set of conditions on each side of the main line, newest first.
+
+    A run that measured again what another had flagged says nothing about the rest of its
+    suites, and is none of them.
+    """
+    newest: dict[tuple[object, ...], RunHeader] = {}
+    for header in sorted(headers, key=lambda h: h.started_at, reverse=True):
+        if header.confirms_run_id is None:
+            newest.setdefault((*_conditions(header), side_of(header, line)), header)
+    return list(newest.values())
+
+
 def latest_rows(
-    points: Iterable[SeriesPoint], verdicts: Mapping[tuple[str, str], Verdict], line: frozenset[str]
+    points: Iterable[SeriesPoint],
+    verdicts: Mapping[tuple[str, str], Verdict],
+    line: frozenset[str],
+    *,
+    newest: Sequence[RunHeader] = (),
+    failures: Mapping[str, Sequence[Failure]] | None = None,
 ) -> list[LatestRow]:
-    """The newest measurement of every series on each side of the main line, worst first."""
-    newest: dict[tuple[str, bool], LatestRow] = {}
-    for point in sorted(points, key=lambda p: p.header.started_at, reverse=True):
-        on_line = is_on_line(point.header, line)
-        newest.setdefault(
-            (point.series.id, on_line),
+    """The newest word on every benchmark on each side of the main line, worst first.
+
+    Args:
+        points: the newest measurement of each series on each side.
+        verdicts: by run id and series id.
+        line: the main line, see ``dashboard.timeline.main_line``.
+        newest: the newest runs, see ``newest_runs``.
+        failures: what failed in them, by run id.
+    """
+    standing = {(*_conditions(header), side_of(header, line)): header for header in newest}
+    failed = {
+        (header.run_id, failure.case): failure
+        for header in newest
+        for failure in (failures or {}).get(header.run_id, ())
+        if failure.case is not None
+    }
+    rows, told = [], set()
+    for point in points:
+        side = side_of(point.header, line)
+        current = standing.get((*_conditions(point.header), side))
+        newer = current if current is not None and current.started_at > point.header.started_at else None
+        failure = failed.get((newer.run_id, point.series.case)) if newer else None
+        if newer is not None and failure is not None:
+            told.add((newer.run_id, point.series.case))
+        rows.append(
             LatestRow(
+                header=newer if newer is not None and failure is not None else point.header,
+                side=side,
                 point=point,
                 verdict=verdicts.get((point.header.run_id, point.series.id)),
-                on_line=on_line,
-            ),
+                failure=failure,
+                absent_from=newer if side is Side.MAIN else None,
+            )
         )
-    return sorted(newest.values(), key=_worst_first)
-
-
-def keep(
-    rows: Iterable[LatestRow],
-    *,
-    text: str = "",
-    gpu_uuids: Sequence[str] = (),
-    tiers: Sequence[str] = (),
-    outcomes: Sequence[str] = (),
-) -> list[LatestRow]:
-    """The rows that pass every filter; an empty filter passes all. Every word of the text must occur."""
-    words = text.casefold().split()
-    return [
-        row
-        for row in rows
-        if all(word in row.point.series.case.label.casefold() for word in words)
-        and (not gpu_uuids or row.point.series.gpu_uuid in gpu_uuids)
-        and (not tiers or row.point.tier in map(Tier, tiers))
-        and (not outcomes or row.outcome in outcomes)
+    rows += [
+        LatestRow(header=header, side=side_of(header, line), failure=failure)
+        for header in newest
+        for failure in (failures or {}).get(header.run_id, ())
+        if failure.case is None or (header.run_id, failure.case) not in told
     ]
+    return sorted(rows, key=_row_place)
 
 
 def summarize(
-    header: RunHeader,
-    *,
-    line: frozenset[str],
-    points: Iterable[SeriesPoint],
-    verdicts: Mapping[tuple[str, str], Verdict],
-    n_failed: int,
-) -> RunSummary:
-    """Count the outcomes of one run; what was measured and not judged counts as such."""
-    counts = dict.fromkeys(OUTCOMES, 0)
-    for point in points:
-        if point.header.run_id == header.run_id:
-            verdict = verdicts.get((header.run_id, point.series.id))
-            counts[NOT_JUDGED if verdict is None else str(verdict.outcome)] += 1
-    return RunSummary(header=header, on_line=is_on_line(header, line), counts=counts, n_failed=n_failed)
+    headers: Sequence[RunHeader], rows: Iterable[LatestRow], line: frozenset[str]
+) -> list[MachineSummary]:
+    """Count the rows of every GPU, repository and side by kind; the GPU with the newest run first."""
+    newest: dict[tuple[str, str, Side], RunHeader] = {}
+    for header in sorted(headers, key=lambda h: h.started_at, reverse=True):
+        newest.setdefault((header.gpu_uuid, header.repository, side_of(header, line)), header)
+    counts = Counter((row.header.gpu_uuid, row.header.repository, row.side, row.kind) for row in rows)
+    return [
+        MachineSummary(header=header, side=place[2], counts={kind: counts[(*place, kind)] for kind in Kind})
+        for place, header in newest.items()
+    ]
 
 
-def worst_first(verdict: Verdict | None) -> tuple[int, float]:
-    """The place of a verdict in a list that begins with the worst news."""
-    if verdict is None:
-        return _PLACE_OF_NO_VERDICT, 0.0
-    effect = abs(verdict.effect or 0.0)
-    if verdict.outcome is Outcome.INCONCLUSIVE:
-        return _PLACE_OF_DOUBT, -effect
-    return _PLACES.get((verdict.outcome, verdict.standing), _PLACE_OF_NO_CHANGE), -effect
+def _conditions(header: RunHeader) -> tuple[object, ...]:
+    """What two runs must share so that one can miss what the other measured."""
+    return (
+        header.gpu_uuid, header.repository, header.timer, header.clock_regime, header.environment,
+        header.suites,
+    )  # fmt: skip
 
 
-def _worst_first(row: LatestRow) -> tuple[int, float, str, str]:
-    return *worst_first(row.verdict), row.point.series.case.label, row.point.series.gpu_uuid
+def _among(value: str, chosen: Sequence[str]) -> bool:
+    return not chosen or value in chosen
+
+
+def _row_place(row: LatestRow) -> tuple[int, int, float, str, str]:
+    _, unsure, effect = worst_first(row.verdict)
+    return _PLACES[row.kind], unsure, effect, row.label, row.header.gpu_uuid

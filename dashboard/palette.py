@@ -7,6 +7,8 @@ dark background. Colour never stands alone: each has a shape or a word beside it
 
 from __future__ import annotations
 
+from dashboard.differences import Direction
+from dashboard.latest import Kind
 from store.records import Outcome, Standing, Tier
 
 TIER_COLORS = {Tier.A: "#2f7fd1", Tier.B: "#c77a12", Tier.C: "#9b6fc4"}
@@ -40,4 +42,19 @@ STANDING_WORDS = {
     Standing.FLAGGED: "flagged",
     Standing.CONFIRMED: "confirmed",
     Standing.WITHDRAWN: "withdrawn",
+}
+KIND_COLORS = {
+    Kind.CONFIRMED: SLOWER_COLOR,
+    Kind.FLAGGED: SLOWER_COLOR,
+    Kind.FAILED: SLOWER_COLOR,
+    Kind.MISSING: DOUBT_COLOR,
+    Kind.IMPROVED: FASTER_COLOR,
+    Kind.INCONCLUSIVE: DOUBT_COLOR,
+}
+KIND_SIGNS = {Kind.FAILED: "✕", Kind.MISSING: "…"}
+DIRECTION_LOOKS = {
+    Direction.SLOWER: (SLOWER_COLOR, "▲"),
+    Direction.FASTER: (FASTER_COLOR, "▼"),
+    Direction.SAME: (NEUTRAL_COLOR, "="),
+    Direction.UNKNOWN: (DOUBT_COLOR, "?"),
 }

@@ -12,16 +12,24 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from dashboard.errors import UnknownCommit
+from store import change_points as store_change_points
 from store import commits as store_commits
+from store import evidence as store_evidence
+from store import machines as store_machines
 from store import runs as store_runs
 from store import series as store_series
+from store import studies as store_studies
 from store import verdicts as store_verdicts
 from store.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.records import Commit, Run, RunHeader, SeriesPoint, Verdict
+    from store.change_points import ChangePoint
+    from store.machines import MachineState
+    from store.records import Commit, Failure, Measurement, RunHeader, SeriesPoint, Verdict
+    from store.studies import AaStudy
 
 # A page waits this long for a collector that is writing before it says so.
 LOCK_DEADLINE_S = 5.0
@@ -54,10 +62,65 @@ def headers_of_commit(sha: str) -> list[RunHeader]:
     return _headers_of_commit(url, stamp(url), sha)
 
 
-def run(run_id: str) -> Run:
-    """One run with every sample."""
+def header(run_id: str) -> RunHeader:
+    """The header of one run, by its whole id.
+
+    Raises:
+        UnknownCommit: the store holds no such run.
+    """
     url = store_url()
-    return _run(url, stamp(url), run_id)
+    found = _some_headers(url, stamp(url), (run_id,))
+    if not found:
+        raise UnknownCommit(f"no run {run_id} is stored: the link may belong to another store")
+    return found[0]
+
+
+def headers(run_ids: Sequence[str]) -> list[RunHeader]:
+    """The headers of some runs, oldest first; unknown ids are left out."""
+    url = store_url()
+    return _some_headers(url, stamp(url), tuple(run_ids))
+
+
+def measurement(run_id: str, series_id: str) -> Measurement:
+    """One measurement with every sample."""
+    url = store_url()
+    return _measurement(url, stamp(url), run_id, series_id)
+
+
+def failures(run_ids: Sequence[str]) -> dict[str, tuple[Failure, ...]]:
+    """What gave no number, by run id."""
+    url = store_url()
+    return _failures(url, stamp(url), tuple(run_ids))
+
+
+def newest_points(run_ids: Sequence[str]) -> list[SeriesPoint]:
+    """The newest measurement of each series of each repository among some runs."""
+    url = store_url()
+    return _newest_points(url, stamp(url), tuple(run_ids))
+
+
+def centers(run_ids: Sequence[str]) -> dict[tuple[str, str], list[tuple[str, float]]]:
+    """Run id and centre of each measurement by series id and repository, oldest run first."""
+    url = store_url()
+    return _centers(url, stamp(url), tuple(run_ids))
+
+
+def machine_states(run_ids: Sequence[str]) -> dict[str, MachineState]:
+    """What some runs saw of their GPUs, by run id."""
+    url = store_url()
+    return _machine_states(url, stamp(url), tuple(run_ids))
+
+
+def studies(gpu_uuid: str) -> list[AaStudy]:
+    """A/A studies with a run on a GPU, newest first."""
+    url = store_url()
+    return _studies(url, stamp(url), gpu_uuid)
+
+
+def change_points(series_ids: Sequence[str]) -> list[ChangePoint]:
+    """The steps of some series, as a search over their whole history found them."""
+    url = store_url()
+    return _change_points(url, stamp(url), tuple(series_ids))
 
 
 def points(
@@ -91,6 +154,12 @@ def positions(repository: str) -> dict[str, int]:
     return _positions(url, stamp(url), repository)
 
 
+def releases(repository: str) -> dict[str, str]:
+    """The release on each commit of a repository that has one."""
+    del repository
+    return {}
+
+
 def _database(url: str) -> Database:
     return Database(url, lock_deadline_s=LOCK_DEADLINE_S)
 
@@ -118,8 +187,47 @@ def _headers_of_commit(url: str, stamp: Stamp, sha: str) -> list[RunHeader]:  # 
 
 
 @_cached
-def _run(url: str, stamp: Stamp, run_id: str) -> Run:  # noqa: ARG001 - key
-    return store_runs.load_run(_database(url), run_id)
+def _some_headers(url: str, stamp: Stamp, run_ids: tuple[str, ...]) -> list[RunHeader]:  # noqa: ARG001 - key
+    return store_evidence.load_headers(_database(url), run_ids=run_ids)
+
+
+@_cached
+def _measurement(url: str, stamp: Stamp, run_id: str, series_id: str) -> Measurement:  # noqa: ARG001 - key
+    return store_evidence.load_measurement(_database(url), run_id=run_id, series_id=series_id)
+
+
+@_cached
+def _failures(url: str, stamp: Stamp, run_ids: tuple[str, ...]) -> dict[str, tuple[Failure, ...]]:  # noqa: ARG001 - key
+    return store_evidence.load_failures(_database(url), run_ids=run_ids)
+
+
+@_cached
+def _newest_points(url: str, stamp: Stamp, run_ids: tuple[str, ...]) -> list[SeriesPoint]:  # noqa: ARG001 - key
+    return store_series.load_newest_points(_database(url), run_ids=run_ids)
+
+
+@_cached
+def _centers(
+    url: str,
+    stamp: Stamp,  # noqa: ARG001 - key
+    run_ids: tuple[str, ...],
+) -> dict[tuple[str, str], list[tuple[str, float]]]:
+    return store_series.load_centers(_database(url), run_ids=run_ids)
+
+
+@_cached
+def _machine_states(url: str, stamp: Stamp, run_ids: tuple[str, ...]) -> dict[str, MachineState]:  # noqa: ARG001 - key
+    return store_machines.load_machine_states(_database(url), run_ids=run_ids)
+
+
+@_cached
+def _studies(url: str, stamp: Stamp, gpu_uuid: str) -> list[AaStudy]:  # noqa: ARG001 - key
+    return store_studies.load_studies(_database(url), gpu_uuid=gpu_uuid)
+
+
+@_cached
+def _change_points(url: str, stamp: Stamp, series_ids: tuple[str, ...]) -> list[ChangePoint]:  # noqa: ARG001 - key
+    return store_change_points.load_change_points(_database(url), series_ids=series_ids)
 
 
 @_cached

@@ -11,25 +11,33 @@ from html import escape
 from typing import TYPE_CHECKING, NewType
 
 from dashboard.formatting import NOTHING, format_effect, format_effect_interval
-from dashboard.latest import NOT_JUDGED
+from dashboard.latest import Kind
 from dashboard.palette import (
+    DIRECTION_LOOKS,
+    DOUBT_COLOR,
+    KIND_COLORS,
+    KIND_SIGNS,
     NEUTRAL_COLOR,
     OUTCOME_COLORS,
     OUTCOME_SIGNS,
+    SLOWER_COLOR,
     STANDING_WORDS,
     TIER_COLORS,
     TIER_MEANINGS,
 )
-from store.records import Outcome, Standing
+from dashboard.sparklines import HEIGHT_PX, WIDTH_PX, spark_address
+from store.records import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dashboard.differences import Difference, Direction
     from store.records import Tier, Verdict
 
 Markup = NewType("Markup", str)
 # Effects beyond this share touch the edge of their little axis.
 _BAR_RANGE = 0.05
+_CURRENT = ' aria-current="true"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,14 @@ def code(text: str) -> Markup:
 def link(text: str, address: str, *, more: str | None = None) -> Markup:
     """A link that opens in the same window."""
     title = f' title="{escape(more)}"' if more else ""
-    return Markup(f'<a href="{escape(address)}" target="_self"{title}>{escape(text)}</a>')
+    return Markup(f'<a class="kw-link" href="{escape(address)}" target="_self"{title}>{escape(text)}</a>')
+
+
+def outside_link(text: str, address: str) -> Markup:
+    """A link that leaves the dashboard: it opens elsewhere, and tells nobody where it was clicked."""
+    return Markup(
+        f'<a href="{escape(address)}" target="_blank" rel="noopener noreferrer nofollow">{escape(text)}</a>'
+    )
 
 
 def tier_badge(tier: Tier, evidence: Sequence[str] = ()) -> Markup:
@@ -99,9 +114,7 @@ def tier_badge(tier: Tier, evidence: Sequence[str] = ()) -> Markup:
 def verdict_badge(verdict: Verdict | None) -> Markup:
     """Sign, outcome and standing of a verdict; its reason shows when the mouse rests on it."""
     if verdict is None:
-        return Markup(
-            f'<span class="kw-badge" style="--kw-color:{NEUTRAL_COLOR}">{NOT_JUDGED.lower()}</span>'
-        )
+        return Markup(f'<span class="kw-badge" style="--kw-color:{NEUTRAL_COLOR}">{Kind.NOT_JUDGED}</span>')
     word = STANDING_WORDS[verdict.standing]
     strong = " kw-strong" if verdict.standing is Standing.CONFIRMED else ""
     return Markup(
@@ -111,36 +124,92 @@ def verdict_badge(verdict: Verdict | None) -> Markup:
     )
 
 
-def count_badge(outcome: str, count: int) -> Markup:
-    """How many measurements had an outcome; a zero is quiet."""
+def kind_badge(kind: Kind, why: str) -> Markup:
+    """A word on a benchmark that has no verdict; the reason shows when the mouse rests on it."""
+    color = SLOWER_COLOR if kind is Kind.FAILED else DOUBT_COLOR
+    return Markup(
+        f'<span class="kw-badge" style="--kw-color:{color}" title="{escape(why)}">'
+        f"{KIND_SIGNS[kind]} {kind}</span>"
+    )
+
+
+def count_badge(kind: Kind | None, count: int, address: str) -> Markup:
+    """How many benchmarks there are of a kind (None: of all others), as a link to them; a zero is none."""
     if not count:
         return Markup('<span class="kw-quiet">0</span>')
-    color = OUTCOME_COLORS[Outcome(outcome)] if outcome in set(Outcome) else NEUTRAL_COLOR
-    return Markup(f'<span class="kw-count" style="--kw-color:{color}">{count}</span>')
+    color = NEUTRAL_COLOR if kind is None else KIND_COLORS.get(kind, NEUTRAL_COLOR)
+    return Markup(
+        f'<a class="kw-link kw-count" style="--kw-color:{color}" href="{escape(address)}" target="_self" '
+        f'aria-label="{count} {kind or "of other kinds"}">{count}</a>'
+    )
+
+
+def chips(label: str, items: Sequence[tuple[str, str, bool]]) -> Markup:
+    """Links in a row, each with its words, its address and whether it is the one that is shown."""
+    links = "".join(
+        f'<a class="kw-link kw-chip" href="{escape(address)}" target="_self"'
+        f"{_CURRENT if current else ''}>{escape(words)}</a>"
+        for words, address, current in items
+    )
+    return Markup(f'<nav class="kw-chips" aria-label="{escape(label)}">{links}</nav>')
+
+
+def nothing() -> Markup:
+    """An empty cell that says so."""
+    return Markup(f'<span class="kw-quiet">{NOTHING}</span>')
+
+
+def spark_cell(values: Sequence[float]) -> Markup:
+    """The newest values of a series as a small line; its description says how far they lie apart."""
+    if len(values) < 2:  # noqa: PLR2004 - one value is no trend
+        return nothing()
+    spread = (max(values) - min(values)) / min(values) * 100
+    words = f"{len(values)} values, {spread:.1f} % between least and most, newest at the right"
+    return Markup(
+        f'<img class="kw-spark" src="{spark_address(values)}" width="{WIDTH_PX}" height="{HEIGHT_PX}" '
+        f'alt="{words}" title="{words}">'
+    )
+
+
+def direction_badge(direction: Direction) -> Markup:
+    """Sign and word of a difference."""
+    color, sign = DIRECTION_LOOKS[direction]
+    return Markup(f'<span class="kw-badge" style="--kw-color:{color}">{sign} {direction}</span>')
+
+
+def difference_cell(change: Difference | None) -> Markup:
+    """A difference in figures and as a small interval, as ``effect_cell`` shows a verdict's."""
+    if change is None or change.effect is None:
+        return nothing()
+    return _effect_figures(change.effect, change.low, change.high, DIRECTION_LOOKS[change.direction][0])
 
 
 def effect_cell(verdict: Verdict | None) -> Markup:
     """The effect in figures, and as a small interval round zero where bounds are known."""
     if verdict is None or verdict.effect is None:
-        return Markup(f'<span class="kw-quiet">{NOTHING}</span>')
-    low, high = verdict.effect_low, verdict.effect_high
-    figures = f'<span class="kw-effect">{escape(format_effect(verdict.effect))}</span>'
+        return nothing()
+    return _effect_figures(
+        verdict.effect, verdict.effect_low, verdict.effect_high, OUTCOME_COLORS[verdict.outcome]
+    )
+
+
+def _effect_figures(effect: float, low: float | None, high: float | None, color: str) -> Markup:
+    figures = f'<span class="kw-effect">{escape(format_effect(effect))}</span>'
     if low is None or high is None:
         return Markup(figures)
     bounds = escape(format_effect_interval(low, high))
     return Markup(
-        f'<span class="kw-nowrap">{figures}{_effect_bar(verdict, low, high)}'
+        f'<span class="kw-nowrap">{figures}{_effect_bar(effect, low, high, color)}'
         f'<span class="kw-quiet kw-below">{bounds}</span></span>'
     )
 
 
-def _effect_bar(verdict: Verdict, low: float, high: float) -> str:
+def _effect_bar(effect: float, low: float, high: float, color: str) -> str:
     left, right = _share(low), _share(high)
-    color = OUTCOME_COLORS[verdict.outcome]
     return (
         f'<span class="kw-bar" style="--kw-color:{color}" aria-hidden="true"><i class="kw-zero"></i>'
         f'<i class="kw-range" style="left:{left:.1f}%;width:{max(right - left, 2):.1f}%"></i>'
-        f'<i class="kw-dot" style="left:{_share(verdict.effect or 0):.1f}%"></i></span>'
+        f'<i class="kw-dot" style="left:{_share(effect):.1f}%"></i></span>'
     )
 
 

@@ -25,7 +25,11 @@ def trend_cells(row: TrendRow) -> list[Markup]:
     return [
         two_lines(link(shown.short(header.commit_sha), address), " · ".join(marks)),
         plain(format_moment(commit.authored_at) if commit else NOTHING),
-        plain(format_amount(point.interval.center, point.series.quantity)),
+        link(
+            format_amount(point.interval.center, point.series.quantity),
+            page_address("evidence", {"run": header.run_id, "series": point.series.id}),
+            more="Show every sample of this number",
+        ),
         plain(format_interval(point.interval, point.series.quantity)),
         tier_badge(point.tier, point.tier_evidence),
         verdict_badge(row.verdict),

@@ -7,7 +7,7 @@ change made by a person goes into the URL first. A value that is the default is 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -23,6 +23,16 @@ def page_address(page: str, parameters: Mapping[str, str | Sequence[str]]) -> st
     root = f"/{base_path}/" if base_path else "/"
     query = urlencode({name: value for name, value in parameters.items() if value}, doseq=True)
     return f"{root}{page}" + (f"?{query}" if query else "")
+
+
+def with_parameter(name: str, value: str | None) -> str:
+    """The address of the page that is shown, with one parameter changed or, for None, left out."""
+    parameters: dict[str, str | Sequence[str]] = {
+        other: st.query_params.get_all(other) for other in st.query_params if other != name
+    }
+    page = urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2]
+    base_path = str(st.get_option("server.baseUrlPath") or "").strip("/").rpartition("/")[2]
+    return page_address("" if page == base_path else page, parameters | ({name: value} if value else {}))
 
 
 def in_url(name: str) -> list[str]:
@@ -89,7 +99,13 @@ def one(
 
 
 def switch(
-    label: str, name: str, options: Sequence[str], *, default: str, help_text: str | None = None
+    label: str,
+    name: str,
+    options: Sequence[str],
+    *,
+    default: str,
+    show: Callable[[str], str] = str,
+    help_text: str | None = None,
 ) -> str:
     """One of a few options, all of them in sight."""
     st.session_state[_key(name)] = _only(name, options, default)
@@ -97,6 +113,7 @@ def switch(
         label,
         options,
         key=_key(name),
+        format_func=show,
         required=True,
         help=help_text,
         on_change=lambda: _write_unless(name, st.session_state[_key(name)], default),

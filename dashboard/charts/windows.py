@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SAMPLES_MAX = 2_500
 _KEPT, _LEFT_OUT = "counts", "left out"
 # A window takes this share of its place, so that neighbours do not touch.
-_WINDOW_WIDTH = 0.8
+WINDOW_WIDTH = 0.8
 
 
 def samples_step(measurement: Measurement) -> int:
@@ -39,11 +39,7 @@ def windows_chart(measurement: Measurement) -> alt.LayerChart | alt.FacetChart:
         for window in measurement.windows
         for datum in _sample_values(window, measurement.quantity, length_ms, step)
     ]
-    x = alt.X(
-        "place:Q",
-        axis=alt.Axis(title="pass (a fresh process each)", grid=False, tickMinStep=1, format="d"),
-        scale=alt.Scale(domain=_x_domain(measurement), nice=False, zero=False),
-    )
+    x = pass_axis(measurement)
     y = alt.Y(
         "value:Q",
         scale=alt.Scale(zero=False),
@@ -77,9 +73,16 @@ def windows_chart(measurement: Measurement) -> alt.LayerChart | alt.FacetChart:
     ).properties(height=280, width="container")
 
 
-def _x_domain(measurement: Measurement) -> list[float]:
+def pass_axis(measurement: Measurement) -> alt.X:
+    """The axis on which every pass has a place of the same width."""
     passes = [window.pass_index for window in measurement.windows]
-    return [min(passes, default=0) - 0.5, max(passes, default=0) + 0.5]
+    return alt.X(
+        "place:Q",
+        axis=alt.Axis(title="pass (a fresh process each)", grid=False, tickMinStep=1, format="d"),
+        scale=alt.Scale(
+            domain=[min(passes, default=0) - 0.5, max(passes, default=0) + 0.5], nice=False, zero=False
+        ),
+    )
 
 
 def _sample_values(
@@ -92,7 +95,7 @@ def _sample_values(
         clock = window.sm_clock_mhz[index] if window.sm_clock_mhz else None
         values.append(
             {
-                "place": window.pass_index + ((index + 0.5) / n - 0.5) * _WINDOW_WIDTH,
+                "place": window.pass_index + ((index + 0.5) / n - 0.5) * WINDOW_WIDTH,
                 "value": window.samples_ms[index] / length_ms,
                 "kind": _KEPT if why is None else _LEFT_OUT,
                 "text": format_amount(window.samples_ms[index], quantity),
@@ -122,8 +125,8 @@ def _interval_layers(measurement: Measurement, length_ms: float) -> list[alt.Cha
 def _median_rules(measurement: Measurement, length_ms: float) -> alt.Chart:
     values = [
         {
-            "start": window.pass_index - _WINDOW_WIDTH / 2,
-            "end": window.pass_index + _WINDOW_WIDTH / 2,
+            "start": window.pass_index - WINDOW_WIDTH / 2,
+            "end": window.pass_index + WINDOW_WIDTH / 2,
             "value": window.median_ms / length_ms,
             "text": format_amount(window.median_ms, measurement.quantity),
         }

@@ -8,16 +8,19 @@ import streamlit as st
 
 from dashboard import queries, states, url_state
 from dashboard.charts import effects as effects_charts
-from dashboard.charts import windows as windows_charts
+from dashboard.differences import SENTINEL
 from dashboard.errors import UnknownCommit
 from dashboard.formatting import (
     count_of,
     format_amount,
+    format_effect,
     format_interval,
     format_moment,
     gpu_label,
+    literal,
 )
 from dashboard.latest import worst_first
+from dashboard.measured import show_measurement
 from dashboard.reproduce import reproduce_command
 from dashboard.tables import (
     Column,
@@ -33,11 +36,12 @@ from dashboard.tables import (
 )
 from dashboard.url_state import page_address
 from store import shown
+from store.records import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.records import Commit, Failure, Measurement, Run, RunHeader, Verdict
+    from store.records import Commit, Failure, RunHeader, SeriesPoint, Verdict
 
 _COMMITS_OFFERED = 20
 
@@ -53,23 +57,22 @@ def show() -> None:
     if sha is None and run_id is None:
         _offer_commits(headers)
         return
-    on_commit = _runs_on(sha) if sha is not None else [queries.run(run_id or "").header]
+    on_commit = _runs_on(sha) if sha is not None else [queries.header(run_id or "")]
     _check_run(on_commit, run_id)
     commits = queries.commits(on_commit[0].repository)
     _show_title(on_commit[0], commits)
-    run = queries.run(_choose_run(on_commit))
-    verdicts = {
-        series_id: verdict for (_, series_id), verdict in queries.verdicts([run.header.run_id]).items()
-    }
-    _show_head(run.header, commits)
-    measured = sorted(
-        run.measurements, key=lambda m: (worst_first(verdicts.get(run.series_key(m).id)), m.case.label)
-    )
-    _show_measurements(run, measured, verdicts)
-    _show_effects([verdicts[key] for m in measured if (key := run.series_key(m).id) in verdicts])
-    _show_one(run, measured)
-    _show_failures(run.failures)
-    _show_machine(run.header)
+    chosen = _choose_run(on_commit)
+    header = next(header for header in on_commit if header.run_id == chosen)
+    points = queries.points(run_ids=[chosen])
+    verdicts = {series_id: verdict for (_, series_id), verdict in queries.verdicts([chosen]).items()}
+    _show_head(header, commits)
+    measured = sorted(points, key=lambda p: (worst_first(verdicts.get(p.series.id)), p.series.case.label))
+    _show_sentinels(measured, verdicts)
+    _show_measurements(measured, verdicts)
+    _show_effects([verdicts[p.series.id] for p in measured if p.series.id in verdicts])
+    _show_one(measured)
+    _show_failures(queries.failures([chosen]).get(chosen, ()))
+    _show_machine(header)
 
 
 def _offer_commits(headers: Sequence[RunHeader]) -> None:
@@ -128,7 +131,7 @@ def _choose_run(headers: Sequence[RunHeader]) -> str:
 
 def _show_title(header: RunHeader, commits: Mapping[str, Commit]) -> None:
     commit = commits.get(header.commit_sha or "")
-    st.title(_literal(commit.subject if commit else f"Run {header.run_id[:8]}"))
+    st.title(literal(commit.subject if commit else f"Run {header.run_id[:8]}"))
 
 
 def _show_head(header: RunHeader, commits: Mapping[str, Commit]) -> None:
@@ -137,14 +140,14 @@ def _show_head(header: RunHeader, commits: Mapping[str, Commit]) -> None:
         f"`{header.commit_sha or 'no commit'}`" + (" with uncommitted changes" if header.dirty else ""),
     ]
     if commit:
-        facts.append(f"by {_literal(commit.author)}, {format_moment(commit.authored_at)}")
+        facts.append(f"by {literal(commit.author)}, {format_moment(commit.authored_at)}")
     facts.append(
-        f"in {_literal(header.repository)}, measured {format_moment(header.started_at)} on "
-        f"{_literal(gpu_label(header.gpu_name, header.gpu_uuid))}, timer {header.timer}, "
+        f"in {literal(header.repository)}, measured {format_moment(header.started_at)} on "
+        f"{literal(gpu_label(header.gpu_name, header.gpu_uuid))}, timer {header.timer}, "
         f"{header.clock_regime} clocks, {count_of(header.passes, 'pass', 'passes')}"
     )
     if header.merge_base and header.merge_base != header.commit_sha:
-        facts.append(f"left {_literal(header.base_ref or 'its base')} at `{shown.short(header.merge_base)}`")
+        facts.append(f"left {literal(header.base_ref or 'its base')} at `{shown.short(header.merge_base)}`")
     st.markdown("  \n".join(facts))
     if header.interrupted:
         st.warning("This run was ended early. What it holds was measured in full; the rest is missing.")
@@ -156,7 +159,25 @@ def _show_head(header: RunHeader, commits: Mapping[str, Commit]) -> None:
     st.code(reproduce_command(header), language="shell")
 
 
-def _show_measurements(run: Run, measured: Sequence[Measurement], verdicts: Mapping[str, Verdict]) -> None:
+def _show_sentinels(measured: Sequence[SeriesPoint], verdicts: Mapping[str, Verdict]) -> None:
+    """Whether the machine stood still, as far as the fixed calls of every run tell."""
+    sentinels = [point for point in measured if SENTINEL in point.tags]
+    judged = [verdict for point in sentinels if (verdict := verdicts.get(point.series.id)) is not None]
+    moved = [v for v in judged if v.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)]
+    if not sentinels:
+        st.caption("No sentinel was measured in this run: nothing says whether the machine stood still.")
+    elif moved:
+        words = "; ".join(f"{v.series.case.label} {format_effect(v.effect)}" for v in moved)
+        st.warning(
+            f"The machine moved, not only the code: {literal(words)}. Measure again before you trust it."
+        )
+    elif judged:
+        st.caption(f"Machine: {count_of(len(judged), 'sentinel')} judged, none of them moved.")
+    else:
+        st.caption(f"Machine: {count_of(len(sentinels), 'sentinel')} measured, none judged yet.")
+
+
+def _show_measurements(measured: Sequence[SeriesPoint], verdicts: Mapping[str, Verdict]) -> None:
     st.subheader("Measurements")
     if not measured:
         st.info("This run measured nothing; the failures below say why.")
@@ -168,22 +189,30 @@ def _show_measurements(run: Run, measured: Sequence[Measurement], verdicts: Mapp
         Column("Interval 95 %", numeric=True, wide_only=True), Column("Tier"),
         Column("Windows", numeric=True, wide_only=True), Column("Why", wide_only=True),
     ]  # fmt: skip
-    rows = [_measurement_cells(run, m, verdicts.get(run.series_key(m).id)) for m in measured]
+    rows = [_measurement_cells(point, verdicts.get(point.series.id)) for point in measured]
     st.html(table("Measurements of this run, worst first", columns, rows))
+    st.caption("A name leads to its trend, a median to every sample behind it.")
 
 
-def _measurement_cells(run: Run, measurement: Measurement, verdict: Verdict | None) -> list[Markup]:
-    trend = page_address("trends", {"series": run.series_key(measurement).id})
-    why = verdict.message if verdict else ""
+def _measurement_cells(point: SeriesPoint, verdict: Verdict | None) -> list[Markup]:
+    series = point.series
+    evidence = page_address("evidence", {"run": point.header.run_id, "series": series.id})
     return [
-        two_lines(link(measurement.case.label, trend, more="Show the trend"), measurement.source),
+        two_lines(
+            link(series.case.label, page_address("trends", {"series": series.id}), more="Show the trend"),
+            point.source,
+        ),
         verdict_badge(verdict),
         effect_cell(verdict),
-        plain(format_amount(measurement.interval.center, measurement.quantity)),
-        plain(format_interval(measurement.interval, measurement.quantity)),
-        tier_badge(measurement.tier, measurement.tier_evidence),
-        plain(str(measurement.interval.windows)),
-        two_lines(plain(why), "; ".join(measurement.tier_evidence[:1])),
+        link(
+            format_amount(point.interval.center, series.quantity),
+            evidence,
+            more="Show every sample of this number",
+        ),
+        plain(format_interval(point.interval, series.quantity)),
+        tier_badge(point.tier, point.tier_evidence),
+        plain(str(point.interval.windows)),
+        two_lines(plain(verdict.message if verdict else ""), "; ".join(point.tier_evidence[:1])),
     ]
 
 
@@ -209,74 +238,25 @@ def _show_effects(verdicts: Sequence[Verdict]) -> None:
     )
 
 
-def _show_one(run: Run, measured: Sequence[Measurement]) -> None:
+def _show_one(measured: Sequence[SeriesPoint]) -> None:
     if not measured:
         return
     st.subheader("One benchmark in detail")
-    by_id = {run.series_key(m).id: m for m in measured}
+    by_id = {point.series.id: point for point in measured}
     chosen = url_state.one(
         "Benchmark",
         "benchmark",
         list(by_id),
         default=next(iter(by_id)),
-        show=lambda series_id: by_id[series_id].case.label,
+        show=lambda series_id: by_id[series_id].series.case.label,
     )
-    measurement = by_id[chosen]
-    st.markdown(
-        f"Tier {measurement.tier}: "
-        + "; ".join(map(_literal, measurement.tier_evidence))
-        + _rates(measurement)
+    run_id = by_id[chosen].header.run_id
+    show_measurement(queries.measurement(run_id, chosen))
+    st.page_link(
+        "views/evidence.py",
+        label="Everything behind this number: samples, clocks, what was left out",
+        query_params={"run": run_id, "series": chosen},
     )
-    st.altair_chart(
-        windows_charts.windows_chart(measurement),
-        alt=f"Samples of {measurement.case.label} in {count_of(len(measurement.windows), 'window')}; "
-        f"interval {format_interval(measurement.interval, measurement.quantity)}.",
-    )
-    step = windows_charts.samples_step(measurement)
-    st.caption(
-        "Each dot is one iteration in the order it was taken; bars are medians of windows, the band is the "
-        "interval they were folded into." + (f" One sample in {step} is drawn." if step > 1 else "")
-    )
-    _show_invalid(measurement)
-    _show_kernels(measurement)
-
-
-def _rates(measurement: Measurement) -> str:
-    rates = []
-    if measurement.tflops is not None:
-        rates.append(f"{measurement.tflops:.3g} TFLOP/s")
-    if measurement.bandwidth_tbs is not None:
-        rates.append(f"{measurement.bandwidth_tbs:.3g} TB/s")
-    return f"  \n{', '.join(rates)} at the median" if rates else ""
-
-
-def _show_invalid(measurement: Measurement) -> None:
-    for window in measurement.windows:
-        if window.invalid is not None:
-            st.warning(f"The window of pass {window.pass_index} does not count: {_literal(window.invalid)}")
-
-
-def _show_kernels(measurement: Measurement) -> None:
-    if not measurement.kernels:
-        return
-    columns = [
-        Column("Kernel"), Column("Launches", numeric=True), Column("Grid", numeric=True),
-        Column("Block", numeric=True), Column("Cluster", numeric=True, wide_only=True),
-        Column("Registers", numeric=True), Column("Shared memory", numeric=True),
-    ]  # fmt: skip
-    rows = [
-        [
-            code(kernel.name), plain(str(kernel.count)), plain(_extent(kernel.grid)),
-            plain(_extent(kernel.block)), plain(_extent(kernel.cluster)),
-            plain(str(kernel.registers)), plain(f"{kernel.shared_bytes:,} B"),
-        ]
-        for kernel in measurement.kernels
-    ]  # fmt: skip
-    st.html(table("Kernels that one call launched", columns, rows))
-
-
-def _extent(size: tuple[int, int, int]) -> str:
-    return " x ".join(map(str, size)) if any(size) else "none"
 
 
 def _show_failures(failures: Sequence[Failure]) -> None:
@@ -285,8 +265,8 @@ def _show_failures(failures: Sequence[Failure]) -> None:
     st.subheader("Failures")
     for failure in failures:
         name = failure.case.label if failure.case else failure.source
-        with st.expander(f"{_literal(name)}: {failure.kind} ({failure.stage})"):
-            st.markdown(f"{_literal(failure.message)}  \n`{failure.source}`")
+        with st.expander(f"{literal(name)}: {failure.kind} ({failure.stage})"):
+            st.markdown(f"{literal(failure.message)}  \n`{failure.source}`")
             if failure.log:
                 st.code(failure.log, language=None)
 
@@ -300,11 +280,6 @@ def _show_machine(header: RunHeader) -> None:
             value = f"not readable: {reading.error}" if reading.error else str(reading.value)
             rows.append([plain(name), code(value)])
         st.html(table("Readings of machine and software", columns, rows))
-
-
-def _literal(text: str) -> str:
-    """Text for a Markdown line: whatever came from a benchmark or a commit must not format it."""
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()<>#+-.!|~$:&" else letter for letter in text)
 
 
 if __name__ == "__main__":

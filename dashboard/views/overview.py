@@ -7,48 +7,38 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import queries, states, url_state
-from dashboard.formatting import (
-    count_of,
-    format_amount,
-    format_interval,
-    format_moment,
-    gpu_label,
-)
+from dashboard.formatting import count_of, gpu_label
 from dashboard.latest import (
-    OUTCOMES,
+    Filters,
+    Kind,
     LatestRow,
-    RunSummary,
-    keep,
+    Side,
     lately,
     latest_rows,
     newest_runs,
+    side_of,
     summarize,
 )
-from dashboard.tables import (
-    Column,
-    Markup,
-    count_badge,
-    effect_cell,
-    link,
-    plain,
-    table,
-    tier_badge,
-    two_lines,
-    verdict_badge,
-)
+from dashboard.overview_tables import kinds_line, machines_table, series_table
+from dashboard.since import SINCE_VERDICT, Since, changes_since, moved_first, references
 from dashboard.timeline import main_line
-from dashboard.url_state import page_address
-from store import shown
 from store.records import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dashboard.differences import Difference
     from store.records import Commit, RunHeader
 
 # A series that none of these runs measured is no longer news.
 RUNS_PER_GPU = 20
 _ROWS_AT_FIRST = 50
+_SINCE_WORDS = {
+    SINCE_VERDICT: "its baseline",
+    Since.DAY: "a day earlier",
+    Since.WEEK: "a week earlier",
+    Since.RELEASE: "the last release",
+}
 
 
 def show() -> None:
@@ -58,149 +48,126 @@ def show() -> None:
         states.show_empty()
         return
     st.title("Overview")
+    recent = lately(headers, per_gpu=RUNS_PER_GPU)
     commits = {
         sha: commit
-        for repository in dict.fromkeys(header.repository for header in headers)
+        for repository in {header.repository for header in recent}
         for sha, commit in queries.commits(repository).items()
     }
-    line = main_line(headers, commits)
-    recent = lately(headers, per_gpu=RUNS_PER_GPU)
-    run_ids = [header.run_id for header in recent]
-    points, verdicts = queries.points(run_ids=run_ids), queries.verdicts(run_ids)
-    st.subheader("Latest run on each GPU")
-    summaries = [
-        summarize(
-            header,
-            line=line,
-            points=points,
-            verdicts=verdicts,
-            n_failed=len(queries.run(header.run_id).failures),
-        )
-        for header in newest_runs(recent, line)
-    ]
-    st.html(_runs_table(summaries, commits))
-    st.subheader("Latest verdict on each series")
-    rows = latest_rows(points, verdicts, line)
-    _show_series(_filtered(rows, recent), len(rows), commits)
+    line = main_line(recent, commits)
+    rows = _rows(recent, line)
+    st.subheader("Where each GPU stands")
+    st.html(machines_table(summarize(recent, rows, line), commits))
+    st.subheader("Latest word on each benchmark")
+    _show_rows(rows, recent, line, commits)
     st.caption(
         f"From the newest {count_of(len(recent), 'run')}, at most {RUNS_PER_GPU} of each GPU. "
         "An effect is (candidate \u2212 baseline) / baseline: positive is slower. Its bar spans \u00b15 %."
     )
 
 
-def _filtered(rows: Sequence[LatestRow], headers: Sequence[RunHeader]) -> list[LatestRow]:
-    names = {header.gpu_uuid: gpu_label(header.gpu_name, header.gpu_uuid) for header in headers}
-    search, outcome, gpu, tier = st.columns([3, 3, 3, 2])
+def _rows(recent: Sequence[RunHeader], line: frozenset[str]) -> list[LatestRow]:
+    points = [
+        point
+        for side in Side
+        for point in queries.newest_points([h.run_id for h in recent if side_of(h, line) is side])
+    ]
+    newest = newest_runs(recent, line)
+    return latest_rows(
+        points,
+        queries.verdicts(sorted({point.header.run_id for point in points})),
+        line,
+        newest=newest,
+        failures=queries.failures([header.run_id for header in newest]),
+    )
+
+
+def _show_rows(
+    rows: Sequence[LatestRow],
+    recent: Sequence[RunHeader],
+    line: frozenset[str],
+    commits: Mapping[str, Commit],
+) -> None:
+    since = url_state.switch(
+        "Change since", "since", list(_SINCE_WORDS), default=SINCE_VERDICT, show=_SINCE_WORDS.__getitem__,
+        help_text="Its baseline: as the verdict says. The others compare two single runs of the main line.",
+    )  # fmt: skip
+    filters, kinds = _filters(rows)
+    others = [row for row in rows if filters.keep(row)]
+    st.html(kinds_line(others, chosen=kinds, address=url_state.with_parameter))
+    kept = [row for row in others if not kinds or row.kind in kinds]
+    if not kept:
+        st.info(f"None of {count_of(len(rows), 'benchmark')} passes these filters: widen or clear them.")
+        return
+    changes = _changes(since, kept, recent, line)
+    if changes is not None:
+        kept = moved_first(kept, changes)
+    everything = len(kept) <= _ROWS_AT_FIRST or url_state.flag(f"Show all {len(kept):,} rows", "all")
+    shown = kept if everything else kept[:_ROWS_AT_FIRST]
+    st.html(series_table(shown, commits, _trails(shown, recent, line), changes))
+    if len(shown) < len(kept):
+        st.caption(f"The worst {len(shown):,} of {len(kept):,} rows are shown.")
+
+
+def _filters(rows: Sequence[LatestRow]) -> tuple[Filters, list[str]]:
+    """What the controls keep; the kinds apart, since they are counted after all other filters."""
+    names = {row.header.gpu_uuid: gpu_label(row.header.gpu_name, row.header.gpu_uuid) for row in rows}
+    search, kind, gpu, tier = st.columns([3, 3, 3, 2])
     with search:
         text = url_state.text("Benchmark", "q", placeholder="softmax bfloat16")
-    with outcome:
-        outcomes = url_state.many("Outcome", "outcome", OUTCOMES, show=str.lower)
+    with kind:
+        kinds = url_state.many("Verdict", "verdict", [str(kind) for kind in Kind])
     with gpu:
         gpus = url_state.many("GPU", "gpu", sorted(names), show=names.__getitem__)
     with tier:
         tiers = url_state.many("Tier", "tier", [str(tier) for tier in Tier])
-    return keep(rows, text=text, gpu_uuids=gpus, tiers=tiers, outcomes=outcomes)
+    suite, tag, side, repository = st.columns([3, 3, 3, 2])
+    with suite:
+        suites = url_state.many("Suite", "suite", sorted({row.suite for row in rows}))
+    with tag:
+        tags = url_state.many("Tag", "tag", sorted({tag for row in rows for tag in row.tags}))
+    with side:
+        sides = url_state.many("Runs", "side", [str(side) for side in Side])
+    with repository:
+        repositories = url_state.many(
+            "Repository", "repository", sorted({row.header.repository for row in rows})
+        )
+    filters = Filters(
+        text=text, gpu_uuids=gpus, tiers=tiers, suites=suites, tags=tags, sides=sides,
+        repositories=repositories,
+    )  # fmt: skip
+    return filters, kinds
 
 
-def _show_series(rows: Sequence[LatestRow], n_all: int, commits: Mapping[str, Commit]) -> None:
-    if not rows:
-        st.info(f"None of {count_of(n_all, 'series', 'series')} passes these filters: widen or clear them.")
-        return
-    everything = len(rows) <= _ROWS_AT_FIRST or url_state.flag(f"Show all {len(rows):,} rows", "all")
-    shown = rows if everything else rows[:_ROWS_AT_FIRST]
-    st.html(_series_table(shown, commits))
-    if len(shown) < len(rows):
-        st.caption(f"The worst {len(shown):,} of {len(rows):,} rows are shown.")
-
-
-def _runs_table(summaries: Sequence[RunSummary], commits: Mapping[str, Commit]) -> Markup:
-    columns = [
-        Column("GPU"),
-        Column("Measured"),
-        Column("Commit"),
-        *(Column(outcome.capitalize(), numeric=True) for outcome in OUTCOMES),
-        Column("Failed", numeric=True),
+def _changes(
+    since: str, rows: Sequence[LatestRow], recent: Sequence[RunHeader], line: frozenset[str]
+) -> dict[tuple[str, str], Difference] | None:
+    """The change of each row since a reference; None where the verdict's own baseline is asked for."""
+    if since == SINCE_VERDICT:
+        return None
+    newest = [header for header in newest_runs(recent, line) if side_of(header, line) is Side.MAIN]
+    history = [
+        header
+        for gpu_uuid in dict.fromkeys(header.gpu_uuid for header in newest)
+        for header in queries.recent_headers(gpu_uuid=gpu_uuid)
     ]
-    rows = [
-        [
-            two_lines(
-                plain(
-                    gpu_label(summary.header.gpu_name, summary.header.gpu_uuid), more=summary.header.gpu_uuid
-                ),
-                f"{summary.header.timer} · {summary.header.clock_regime} clocks",
-            ),
-            two_lines(
-                plain(_place(summary.header, on_line=summary.on_line)),
-                format_moment(summary.header.started_at),
-            ),
-            _commit_link(summary.header, commits),
-            *(count_badge(outcome, summary.counts[outcome]) for outcome in OUTCOMES),
-            count_badge("failed", summary.n_failed),
-        ]
-        for summary in summaries
-    ]
-    return table("Latest run on each GPU, with the number of measurements by outcome", columns, rows)
+    found, notes = references(Since(since), newest, history, queries.releases)
+    for note in notes:
+        st.info(note)
+    return changes_since(rows, queries.points(run_ids=[header.run_id for header in found]))
 
 
-def _series_table(rows: Sequence[LatestRow], commits: Mapping[str, Commit]) -> Markup:
-    columns = [
-        Column("Benchmark"),
-        Column("Verdict"),
-        Column("Effect"),
-        Column("Median", numeric=True),
-        Column("Interval 95 %", numeric=True, wide_only=True),
-        Column("Tier"),
-        Column("GPU", wide_only=True),
-        Column("Commit"),
-    ]
-    return table(
-        "Latest verdict on each series, worst first", columns, [_series_cells(row, commits) for row in rows]
-    )
-
-
-def _series_cells(row: LatestRow, commits: Mapping[str, Commit]) -> list[Markup]:
-    point, header = row.point, row.point.header
-    return [
-        two_lines(
-            link(
-                point.series.case.label,
-                page_address("trends", {"series": point.series.id}),
-                more="Show the trend of this series",
-            ),
-            f"{point.series.timer} · {point.series.cache_state} cache",
-        ),
-        verdict_badge(row.verdict),
-        effect_cell(row.verdict),
-        plain(format_amount(point.interval.center, point.series.quantity)),
-        plain(format_interval(point.interval, point.series.quantity)),
-        tier_badge(point.tier, point.tier_evidence),
-        plain(gpu_label(header.gpu_name, header.gpu_uuid), more=header.gpu_uuid),
-        _commit_link(header, commits, on_line=row.on_line),
-    ]
-
-
-def _commit_link(header: RunHeader, commits: Mapping[str, Commit], *, on_line: bool = True) -> Markup:
-    commit = commits.get(header.commit_sha or "")
-    marks = [commit.subject] if commit else []
-    if header.dirty:
-        marks.insert(0, "uncommitted changes")
-    elif not on_line:
-        marks.insert(0, "off the main line")
-    return two_lines(
-        link(
-            shown.short(header.commit_sha),
-            page_address("commit", {"sha": header.commit_sha or "", "run": header.run_id}),
-            more="Show this commit",
-        ),
-        " · ".join(marks),
-    )
-
-
-def _place(header: RunHeader, *, on_line: bool) -> str:
-    base = header.base_ref or "main line"
-    if header.dirty:
-        return "uncommitted changes"
-    return base if on_line else f"branch off {base}"
+def _trails(
+    rows: Sequence[LatestRow], recent: Sequence[RunHeader], line: frozenset[str]
+) -> dict[tuple[str, str], list[float]]:
+    """The newest centres of each series on the main line, oldest first."""
+    on_line = [header.run_id for header in recent if side_of(header, line) is Side.MAIN]
+    shown = {(row.point.series.id, row.header.repository) for row in rows if row.point is not None}
+    return {
+        place: [center for _, center in trail]
+        for place, trail in queries.centers(on_line).items()
+        if place in shown
+    }
 
 
 if __name__ == "__main__":

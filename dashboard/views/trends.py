@@ -61,7 +61,7 @@ def show() -> None:
         return
     st.title("Trends")
     recent = [header.run_id for header in lately(headers, per_gpu=_MOVERS)]
-    offered = queries.points(run_ids=recent)
+    offered = queries.newest_points(recent)
     asked = url_state.in_url("series")
     missing = [series_id for series_id in asked if series_id not in {p.series.id for p in offered}]
     older = queries.points(series_ids=missing) if missing else []
@@ -73,7 +73,7 @@ def show() -> None:
         placeholder="choose one or several", most=SERIES_MAX,
     )  # fmt: skip
     if not chosen:
-        _offer_movers(offered, recent, names)
+        _offer_movers(offered, names)
         return
     view = _controls(len(chosen))
     repository = _repository({known[series_id].header.gpu_uuid for series_id in chosen}, headers)
@@ -237,11 +237,12 @@ def _notes(timeline: Timeline, *, n_hidden: int, view: _View) -> None:
     st.caption("  \n".join(notes))
 
 
-def _offer_movers(points: Sequence[SeriesPoint], run_ids: Sequence[str], names: Mapping[str, str]) -> None:
+def _offer_movers(points: Sequence[SeriesPoint], names: Mapping[str, str]) -> None:
     """A way in for somebody who comes without a series in mind."""
     st.info("Choose a series above, or begin with what moved lately:")
+    run_ids = sorted({point.header.run_id for point in points})
     rows = latest_rows(points, queries.verdicts(run_ids), frozenset())
-    for series_id in list(dict.fromkeys(row.point.series.id for row in rows))[:_MOVERS]:
+    for series_id in list(dict.fromkeys(row.point.series.id for row in rows if row.point))[:_MOVERS]:
         st.page_link("views/trends.py", label=names[series_id], query_params={"series": series_id})
 
 

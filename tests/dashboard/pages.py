@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
 APP = Path(__file__).parents[2] / "dashboard" / "app.py"
-PAGES = {"overview": "views/overview.py", "trends": "views/trends.py", "commit": "views/commit.py"}
+PAGES = {
+    "overview": "views/overview.py", "trends": "views/trends.py", "commit": "views/commit.py",
+    "evidence": "views/evidence.py",
+}  # fmt: skip
 
 
 class OpenPage:

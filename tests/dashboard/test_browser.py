@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import socket
-import subprocess
-import sys
-import urllib.error
-import urllib.request
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 from busy_store import sha_of
+from served import chromium, missing_programs, serving, set_scheme, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,93 +19,25 @@ if TYPE_CHECKING:
     from store.database import Database
 
 pytestmark = pytest.mark.browser
-SERVER_START_S = 60
-PAGE_S = 60
-_CHROMIUM_FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-dev-shm-usage", "--window-size=1440,1400",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     """Chromium with an empty profile that logs every request."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
+    if missing_programs():
         reason = "Chromium or its driver is missing: run scripts/install_chromium.sh"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    options = ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*_CHROMIUM_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
-    with Chrome(options=options, service=Service(driver)) as chrome:
+    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
         yield chrome
 
 
 @pytest.fixture(scope="module")
 def address(busy_store: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The console command, serving the busy store below a path as behind a proxy."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "log"
-    command = [
-        sys.executable, "-m", "dashboard",
-        "--store", busy_store.url, "--port", str(port), "--base-path", "/perf",
-    ]  # fmt: skip
-    with (
-        log.open("w") as output,
-        subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, cwd=Path(__file__).parents[2]
-        ) as server,
-    ):
-        try:
-            _wait_until_healthy(f"http://127.0.0.1:{port}/perf/_stcore/health", server, log)
-            yield f"http://127.0.0.1:{port}/perf"
-        finally:
-            server.terminate()
-
-
-def _wait_until_healthy(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    """Ask until the server answers; its own words are in the failure."""
-    from time import monotonic, sleep
-
-    deadline = monotonic() + SERVER_START_S
-    while monotonic() < deadline and server.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - loopback
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, ConnectionError):
-            sleep(0.1)
-    pytest.fail(f"the server did not start: {log.read_text()}")
-
-
-def wait_for(browser: Chrome, selector: str, *, text: str = "") -> Any:
-    """The first element that fits, once it is there."""
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    def found(driver: Chrome) -> Any:
-        elements = driver.find_elements(By.CSS_SELECTOR, selector)
-        return next((element for element in elements if text in (element.text or "")), None)
-
-    return WebDriverWait(browser, PAGE_S, ignored_exceptions=_stale()).until(
-        found, f"{selector} with {text!r}"
-    )
-
-
-def _stale() -> tuple[type[Exception], ...]:
-    from selenium.common.exceptions import StaleElementReferenceException
-
-    return (StaleElementReferenceException,)
+    with serving(busy_store.url, tmp_path_factory.mktemp("server"), base_path="/perf") as served:
+        yield served.address
 
 
 def requested_hosts(browser: Chrome) -> set[str]:
@@ -157,12 +83,9 @@ def test_from_the_overview_to_a_trend_to_its_commit_without_leaving_the_host(
 
 
 def test_a_shared_address_opens_the_same_view_in_dark_mode(browser: Chrome, address: str) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia",
-        {"features": [{"name": "prefers-color-scheme", "value": "dark"}]},
-    )
+    set_scheme(browser, "dark")
 
-    browser.get(f"{address}/?q=softmax&outcome=REGRESSED")
+    browser.get(f"{address}/?q=softmax&verdict=confirmed")
 
     wait_for(browser, ".kw-table", text="softmax[")
     assert "topk[" not in wait_for(browser, "[data-testid=stMain]").text

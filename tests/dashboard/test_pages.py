@@ -53,14 +53,14 @@ def test_the_overview_lists_the_worst_first_with_links(busy_store: Database, ope
     series = point_of(busy_store, "softmax").series.id
     assert f'href="/trends?series={series}"' in page
     assert f'href="/commit?sha={sha_of(10)}&amp;run=' in page
-    assert "Latest run on each GPU" in page
+    assert "Where each GPU stands" in page
 
 
 @pytest.mark.parametrize(
     ("parameters", "seen", "hidden"),
     [
         ({"q": "soft"}, "softmax[", "layer_norm["),
-        ({"outcome": ["REGRESSED"]}, "topk[", "matmul_prefill["),
+        ({"verdict": ["confirmed", "flagged"]}, "topk[", "matmul_prefill["),
         ({"tier": "C"}, "None of", "layer_norm["),
     ],
 )
