@@ -94,6 +94,11 @@ def on_line(candidate: RunHeader, other: RunHeader, line: Mapping[str, int]) -> 
     )
 
 
+def conditions(header: RunHeader) -> tuple[str, ...]:
+    """What two runs have to share for any of their series to be the same."""
+    return header.gpu_uuid, header.timer, header.clock_regime, header.environment
+
+
 def distance(header: RunHeader, line: Mapping[str, int]) -> tuple[int, float, str]:
     """Sorts runs on the line: nearest commit first, then newest, then by id. Never by commit date."""
     return line[header.commit_sha or ""], -header.started_at.timestamp(), header.run_id

@@ -12,6 +12,7 @@ from alerts.effects import benjamini_hochberg
 from alerts.levels import NO_LANDMARKS, Landmarks, choose_baseline
 from alerts.partner import choose_partner
 from alerts.policy import Policy, Rules
+from alerts.renames import NO_RENAMES, Renames
 from alerts.verdicts import CHANGES, judge_point
 from store import shown
 from store.records import (
@@ -55,6 +56,8 @@ class Evidence:
         paired: points of the run whose passes took turns with those of this one.
         paired_failures: what gave no number in that run.
         landmarks: by series, what divides its history: accepted changes, steps and releases.
+        renames: the older names under which some of the history was measured; the points of
+            history and of the paired run have the names of today.
     """
 
     header: RunHeader
@@ -65,6 +68,7 @@ class Evidence:
     paired: tuple[SeriesPoint, ...] = ()
     paired_failures: tuple[Failure, ...] = ()
     landmarks: Mapping[SeriesKey, Landmarks] = field(default_factory=dict)
+    renames: Renames = NO_RENAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

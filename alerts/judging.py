@@ -6,24 +6,20 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from alerts.baseline import distance, on_line
 from alerts.excuses import excused
-from alerts.judge import Evidence, JudgedPoint, RunJudgement, judge_evidence
-from alerts.partner import partner_id
+from alerts.gathering import gather
+from alerts.judge import JudgedPoint, RunJudgement, judge_evidence
 from alerts.policy import Policy
 from alerts.standing import settle
-from store.commits import first_parent_line, load_commits
-from store.errors import RunNotFound
-from store.runs import find_runs, load_run
-from store.series import load_points
+from store.runs import find_runs
 from store.verdicts import load_verdicts, save_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from alerts.policy import Rules
     from store.database import Database
-    from store.records import Commit, Failure, RunHeader, SeriesPoint, Verdict
+    from store.records import RunHeader, Verdict
 
 
 def judge_run(
@@ -45,10 +41,10 @@ def judge_run(
     """
     rules = rules or Policy()
     moment = judged_at or datetime.now(UTC)
-    judgement = judge_evidence(_gather(database, run_id, rules), rules, judged_at=moment)
+    judgement = judge_evidence(gather(database, run_id, rules), rules, judged_at=moment)
     sessions = _sessions_on_commit(database, judgement.header)
     together = [
-        judge_evidence(_gather(database, other.run_id, rules), rules, judged_at=moment)
+        judge_evidence(gather(database, other.run_id, rules), rules, judged_at=moment)
         for other in sessions
         if _confirm_alike(other, judgement.header)
     ]
@@ -56,83 +52,6 @@ def judge_run(
     save_verdicts(database, settled)
     own = [verdict for verdict in settled if verdict.run_id == judgement.header.run_id]
     return excused(database, judgement.with_verdicts(own), at=moment)
-
-
-def baseline_line(header: RunHeader, commits: Mapping[str, Commit]) -> dict[str, int]:
-    """First-parent distance from the merge-base of every commit that may be a baseline.
-
-    The judged commit is not its own baseline; uncommitted changes to it may be compared with it.
-    """
-    if header.commit_sha is None or header.merge_base is None:
-        return {}
-    known = [commit.sha for commit in first_parent_line(commits, header.merge_base)]
-    own = None if header.dirty else header.commit_sha
-    return {sha: index for index, sha in enumerate(known or [header.merge_base]) if sha != own}
-
-
-def _gather(database: Database, run_id: str, rules: Rules) -> Evidence:
-    run = load_run(database, run_id)
-    header = run.header
-    headers = find_runs(database)
-    # A base branch may have moved since the run that is confirmed here; its baseline stays.
-    first = next((other for other in headers if other.run_id == header.confirms_run_id), header)
-    line = baseline_line(first, load_commits(database, header.repository))
-    ancestors = sorted(
-        (other for other in headers if on_line(header, other, line)),
-        key=lambda other: distance(other, line),
-    )[: rules.general.reach_runs]
-    candidates = tuple(load_points(database, run_ids=[header.run_id]))
-    paired, paired_failures = _partner(database, header)
-    return Evidence(
-        header=header,
-        candidates=candidates,
-        failures=run.failures,
-        history=tuple(_history(database, candidates, ancestors)),
-        line=line,
-        paired=paired,
-        paired_failures=paired_failures,
-    )
-
-
-def _partner(database: Database, header: RunHeader) -> tuple[tuple[SeriesPoint, ...], tuple[Failure, ...]]:
-    """What the run that took turns with this one measured, and what failed in it; nothing without one."""
-    partner = partner_id(header)
-    if partner is None:
-        return (), ()
-    try:
-        failures = load_run(database, partner).failures
-    except RunNotFound:  # its bundle has not arrived here; the verdicts say so
-        return (), ()
-    return tuple(load_points(database, run_ids=[partner])), failures
-
-
-def _history(
-    database: Database, candidates: Sequence[SeriesPoint], ancestors: Sequence[RunHeader]
-) -> list[SeriesPoint]:
-    """The points of the candidates' benchmarks on all ancestors, and all of the nearest runs.
-
-    The latter tell what the run should have measured as well.
-    """
-    if not ancestors:
-        return []
-    benchmarks = sorted({point.series.case.benchmark for point in candidates})
-    points = load_points(database, run_ids=[run.run_id for run in ancestors], benchmarks=benchmarks)
-    # Under the candidate's own conditions: a run on another GPU says nothing about what is missing here.
-    nearest: dict[tuple[str, ...], str | None] = {}
-    for run in ancestors:
-        nearest.setdefault((run.gpu_uuid, run.timer, run.clock_regime, run.environment), run.commit_sha)
-    expected = [
-        run.run_id
-        for run in ancestors
-        if nearest[(run.gpu_uuid, run.timer, run.clock_regime, run.environment)] == run.commit_sha
-    ]
-    seen = {(point.header.run_id, point.series) for point in points}
-    points += [
-        point
-        for point in load_points(database, run_ids=expected)
-        if (point.header.run_id, point.series) not in seen
-    ]
-    return points
 
 
 def _sessions_on_commit(database: Database, header: RunHeader) -> list[RunHeader]:

@@ -11,7 +11,7 @@ from builders import EPOCH, a_commit, a_header, a_line_of_commits, a_point, a_sh
 from judgements import POLICY, a_candidate, a_history, a_line
 
 from alerts.absence import explain_absence, history_unknown
-from alerts.judging import baseline_line
+from alerts.gathering import baseline_line
 from alerts.levels import choose_baseline
 from store.folding import fold_windows
 from store.records import (

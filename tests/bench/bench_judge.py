@@ -3,7 +3,8 @@
 A run draws a level of its own (run sd) and eight windows around it (window sd); both are normal in
 log units. The spreads of the windows are those of eight operations on one H200. Runs are folded,
 pooled, judged and confirmed by the functions that judge real ones; nothing here decides anything.
-docs/decisions/0007-change-points.md cites the tables. Takes about four minutes.
+Every commit is on the base branch and measured once, and every hundredth is a release.
+docs/decisions/0007-change-points.md and 0008-baseline-cuts.md cite the tables. Takes about ten minutes.
 
     python tests/bench/bench_judge.py [--commits N]
 """
@@ -22,20 +23,23 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import numpy as np  # noqa: E402 - after the path is set
-from builders import EPOCH, a_point  # noqa: E402
+from builders import EPOCH, a_point, a_sha  # noqa: E402
 from step_rules import OTAVA, asv_steps, fixed_steps, otava_steps  # noqa: E402
 
 from alerts.baseline import form_baseline  # noqa: E402
+from alerts.change_points import histories_along  # noqa: E402
+from alerts.levels import Landmarks, choose_baseline  # noqa: E402
 from alerts.policy import Policy  # noqa: E402
 from alerts.standing import settle  # noqa: E402
 from alerts.steps import find_steps  # noqa: E402
 from alerts.verdicts import judge_point  # noqa: E402
 from store.folding import fold_windows  # noqa: E402
-from store.records import Outcome, SeriesPoint, Standing  # noqa: E402
+from store.records import Outcome, Reason, SeriesPoint, Standing  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from store.change_points import ChangePoint
     from store.records import Verdict
 
 SEED = 0xC0FFEE
@@ -46,6 +50,10 @@ CHUNK = 250  # commits that a rule for whole histories is given at a time
 BEFORE = 60  # runs on the old level before a step or a drift
 SERIES = 1000  # with a step, and with a drift
 SERIES_SEARCHED = 200  # of these, by the rules for whole histories
+RELEASE_EVERY = 100  # commits, the first of them RELEASE_FIRST
+RELEASE_FIRST = 40
+MARKS = (1, 2, 5, 10)  # commits after a step
+SECOND_AFTER = 12  # commits between a first step and a second
 POLICY = Policy()
 
 # 62 runs on one H200, per operation between-window and between-run SD, in per cent. Windows: spread
@@ -84,11 +92,14 @@ class Series:
     def measure(self, level: float = 0.0) -> SeriesPoint:
         """One more run in a session of its own, at a log level."""
         own = level + self.rng.normal(0, self.noise.run_sd)
+        commit = a_sha(len(self.runs) + 1)
         medians = tuple(np.exp(self.rng.normal(own, self.noise.window_sd, WINDOWS)).tolist())
         self.runs.append(
             replace(
                 TEMPLATE,
-                header=replace(TEMPLATE.header, run_id=f"run-{len(self.runs)}"),
+                header=replace(
+                    TEMPLATE.header, run_id=f"run-{len(self.runs)}", commit_sha=commit, merge_base=commit
+                ),
                 interval=fold_windows([[median] for median in medians], resolution=0.0),
                 resolution_ms=0.0,
                 window_medians_ms=medians,
@@ -97,11 +108,43 @@ class Series:
         return self.runs[-1]
 
 
-def judged(candidate: SeriesPoint, against: Sequence[SeriesPoint]) -> Verdict:
-    """The verdict against runs, newest last."""
-    baseline = form_baseline(against[::-1], POLICY)
+def released_before(runs: int) -> int:
+    """The newest release among the first so many runs that their pool does not reach beyond."""
+    return RELEASE_FIRST + (runs - POLICY.pool_size - RELEASE_FIRST) // RELEASE_EVERY * RELEASE_EVERY
+
+
+def judged(
+    candidate: SeriesPoint, before: Sequence[SeriesPoint], steps: Sequence[ChangePoint] | None = None
+) -> Verdict:
+    """The verdict against all earlier runs, oldest first, one a commit.
+
+    Without steps, only the runs that pool and anchor are made of are handed on, which changes
+    nothing and is quick.
+    """
+    release = released_before(len(before))
+    places = set(range(len(before)))
+    if steps is None:
+        recent = set(range(len(before) - POLICY.pool_size, len(before)))
+        places = recent | set(range(release - POLICY.pool_size, release))
+    line = {before[place].header.commit_sha or "": len(before) - place for place in places}
+    landmarks = Landmarks(releases={a_sha(release): f"v{release}"}, steps=steps or ())
+    baseline = choose_baseline(candidate, [before[place] for place in places], line, POLICY, landmarks)
     assert baseline is not None
     return judge_point(candidate, baseline, POLICY, judged_at=EPOCH)
+
+
+def judged_by_parent(candidate: SeriesPoint, parent: SeriesPoint) -> Verdict:
+    """The verdict against one run."""
+    baseline = form_baseline([parent], POLICY)
+    assert baseline is not None
+    return judge_point(candidate, baseline, POLICY, judged_at=EPOCH)
+
+
+def steps_of(runs: Sequence[SeriesPoint]) -> Sequence[ChangePoint]:
+    """What a search of the runs finds, one a commit, oldest first."""
+    line = {run.header.commit_sha or "": len(runs) - place for place, run in enumerate(runs)}
+    (history,) = histories_along(line, runs, rules=POLICY, rule=None, found_at=EPOCH)
+    return history.changes
 
 
 def is_slower(verdict: Verdict) -> bool:
@@ -126,9 +169,8 @@ HISTORY_RULES: dict[str, Callable[[tuple[float, ...]], list[int]]] = {
     "asv, threshold 1 %": lambda durations: asv_steps(durations, threshold=0.01),
     "fixed 2 % against the parent's run": lambda durations: fixed_steps(durations, share=0.02),
 }
-POOL_RULES = (
-    "flagged against the rolling pool", "flagged against an anchored pool", "flagged against either",
-)  # fmt: skip
+FLAGGED, CONFIRMED = "flagged (amber)", "confirmed"
+POOL_RULES = ("flagged against the pool", "flagged against the anchor", "flagged")
 if OTAVA:
     HISTORY_RULES["apache-otava, its defaults"] = otava_steps
 
@@ -136,19 +178,20 @@ if OTAVA:
 def false_alarms(noise: Noise, commits: int, *key: int) -> Counter[str]:
     """Regressions that each rule sees in the same code, commit by commit."""
     series, found, history = Series(noise, *key), Counter[str](), []
-    for _ in range(POLICY.pool_size):
+    for _ in range(RELEASE_FIRST + POLICY.pool_size):
         series.measure()
     for _ in range(commits):
-        before = list(series.runs[-POLICY.pool_size :])
+        before = list(series.runs)
         run = series.measure()
         history.append(center(run))
         flag = judged(run, before)
-        found["flagged (amber)"] += is_slower(flag)
-        found["intervals apart from the parent's run"] += is_slower(judged(run, before[-1:]))
+        found[FLAGGED] += is_slower(flag)
+        found["of these, a drift"] += flag.reason is Reason.DRIFTED
+        found["intervals apart from the parent's run"] += is_slower(judged_by_parent(run, before[-1]))
         if is_slower(flag):
             again = judged(series.measure(), before)
             both = settle([flag, again], resolution_ms=0.0, policy=POLICY)
-            found["confirmed"] += any(is_slower(v) and v.standing is Standing.CONFIRMED for v in both)
+            found[CONFIRMED] += any(is_slower(v) and v.standing is Standing.CONFIRMED for v in both)
     for start in range(0, commits, CHUNK):
         for name, rule in HISTORY_RULES.items():
             found[name] += len(rule(tuple(history[start : start + CHUNK])))
@@ -176,13 +219,13 @@ def seen(levels: Sequence[float], marks: Sequence[int]) -> dict[str, list[float]
         series = Series(noise, len(levels), index)
         for _ in range(BEFORE):
             series.measure()
-        anchor = list(series.runs[-POLICY.pool_size :])
         first: dict[str, int] = {}
         for commit, level in enumerate(levels, start=1):
-            before = list(series.runs[-POLICY.pool_size :])
-            run = series.measure(level)
-            flags = is_slower(judged(run, before)), is_slower(judged(run, anchor))
-            now = dict(zip(POOL_RULES, (*flags, any(flags)), strict=True))
+            before = list(series.runs)
+            verdict = judged(series.measure(level), before)
+            pool = is_slower(verdict) and verdict.reason is not Reason.DRIFTED
+            anchor = verdict.drift is not None and verdict.drift.apart and verdict.drift.effect > 0
+            now = dict(zip(POOL_RULES, (pool, anchor, is_slower(verdict)), strict=True))
             if commit in marks and index < SERIES_SEARCHED:
                 durations = tuple(center(point) for point in series.runs)
                 for name, rule in HISTORY_RULES.items():
@@ -198,6 +241,28 @@ def seen(levels: Sequence[float], marks: Sequence[int]) -> dict[str, list[float]
     }
 
 
+def seen_after_a_step(first: float, second: float, *, cut: bool) -> list[float]:
+    """The percentage of series in which a second step is flagged against the pool, after each mark.
+
+    Args:
+        first: log size of a step that nobody accepts.
+        second: log size of one that follows SECOND_AFTER commits later.
+        cut: whether the judge is told of the steps that a search of the history finds.
+    """
+    counts = Counter[int]()
+    for index in range(SERIES_SEARCHED):
+        series = Series(Noise(window_sd=0.005, run_sd=0.005), 7, index)
+        for level in (*[0.0] * BEFORE, *[first] * SECOND_AFTER):
+            series.measure(level)
+        seen = False
+        for commit in range(1, max(MARKS) + 1):
+            before = list(series.runs)
+            verdict = judged(series.measure(first + second), before, steps_of(before) if cut else None)
+            seen = seen or (is_slower(verdict) and verdict.reason is not Reason.DRIFTED)
+            counts[commit] += seen
+    return [100 * counts[mark] / SERIES_SEARCHED for mark in MARKS]
+
+
 def print_false_alarms(commits: int) -> None:
     """Counts per 50,000 comparisons, and how many times those of a confirmed verdict."""
     columns = []
@@ -207,11 +272,11 @@ def print_false_alarms(commits: int) -> None:
             total += false_alarms(noise, commits, place, index)
         columns.append(total)
     scale = COMMITS / commits
-    names = ["confirmed", "flagged (amber)", "intervals apart from the parent's run", *HISTORY_RULES]
+    names = [CONFIRMED, FLAGGED, "of these, a drift", "intervals apart from the parent's run", *HISTORY_RULES]
     print(f"Regressions seen in the same code, per {COMMITS} commits x {BENCHMARKS} benchmarks.\n")
     print("| run sd / window sd | " + " | ".join(SCENES) + " | times the confirmed, at 1 |")
     print("|---" * (len(SCENES) + 2) + "|")
-    confirmed = max(columns[1]["confirmed"], 1)
+    confirmed = max(columns[1][CONFIRMED], 1)
     for name in names:
         cells = " | ".join(f"{column[name] * scale:,.0f}" for column in columns)
         print(f"| {name} | {cells} | {columns[1][name] / confirmed:,.1f} |", flush=True)
@@ -226,14 +291,27 @@ def print_seen(title: str, levels: Sequence[float], marks: Sequence[int]) -> Non
         print(f"| {name} | " + " | ".join(f"{share:.1f}" for share in shares) + " |", flush=True)
 
 
+def print_second_steps() -> None:
+    """What it is worth to cut the pool at a step that nobody accepted."""
+    print(f"\nA second step of 2 %, {SECOND_AFTER} commits after one that nobody accepted; flagged, in %.\n")
+    print("| first step | pool | " + " | ".join(map(str, MARKS)) + " |")
+    print("|---" * (len(MARKS) + 2) + "|")
+    for size in (0.03, -0.03):
+        for cut in (False, True):
+            shares = seen_after_a_step(math.log1p(size), math.log1p(0.02), cut=cut)
+            cells = " | ".join(f"{share:.1f}" for share in shares)
+            print(f"| {size:+.0%} | {'cut at the step' if cut else 'not cut'} | {cells} |", flush=True)
+
+
 def main() -> None:
     """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--commits", type=int, default=COMMITS, help=f"of each benchmark [{COMMITS}]")
     print_false_alarms(parser.parse_args().commits)
-    print_seen("A step of 2 %", [math.log(1.02)] * 10, (1, 2, 5, 10))
+    print_seen("A step of 2 %", [math.log(1.02)] * 10, MARKS)
     drift = [math.log(1.003) * min(commit, 10) for commit in range(1, 21)]
     print_seen("A drift of 0.3 % x 10 commits", drift, (5, 10, 20))
+    print_second_steps()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,131 @@
+"""Gather from the store what a run is judged by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alerts.baseline import conditions, distance, on_line
+from alerts.judge import Evidence
+from alerts.landmarks import load_landmarks
+from alerts.partner import partner_id
+from alerts.renames import Renames
+from store.commits import first_parent_line, load_commits
+from store.errors import RunNotFound
+from store.releases import load_tags, releases
+from store.renames import load_renames
+from store.runs import find_runs, load_run
+from store.series import load_points
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from alerts.policy import Policy, Rules
+    from store.database import Database
+    from store.records import Commit, Failure, RunHeader, SeriesPoint
+
+_RELEASES_LOOKED_UP = 2  # the newest may lie within the pool, and then the one before it serves
+
+
+def gather(database: Database, run_id: str, rules: Rules) -> Evidence:
+    """Everything that a run is judged by.
+
+    Args:
+        database: the store that holds the run.
+        run_id: the run's id, or a prefix of it that no other run shares.
+        rules: how many runs a pool takes and how far is searched for them.
+
+    Raises:
+        StoreError: the store cannot be read, or holds no such run.
+    """
+    run = load_run(database, run_id)
+    header, policy = run.header, rules.general
+    headers, commits = find_runs(database), load_commits(database, run.header.repository)
+    # A base branch may have moved since the run that is confirmed here; its baseline stays.
+    first = next((other for other in headers if other.run_id == header.confirms_run_id), header)
+    line = baseline_line(first, commits)
+    released = releases(load_tags(database, header.repository), policy.release_tags)
+    candidates = tuple(load_points(database, run_ids=[header.run_id]))
+    names = {point.series.case.benchmark for point in candidates}
+    renames = Renames.of(load_renames(database, header.repository), names)
+    benchmarks = sorted(names.union(*(renames.old_names(name) for name in names)))
+    ancestors = [other for other in headers if on_line(header, other, line)]
+    reached = _reached(header, ancestors, line, released, policy)
+    paired, paired_failures = _partner(database, header)
+    return Evidence(
+        header=header,
+        candidates=candidates,
+        failures=run.failures,
+        history=tuple(renames.points(_history(database, header, reached, benchmarks, policy))),
+        line=line,
+        paired=tuple(renames.points(paired)),
+        paired_failures=paired_failures,
+        landmarks=load_landmarks(
+            database,
+            header,
+            [point.series for point in candidates],
+            line=line,
+            commits=commits,
+            releases=released,
+            renames=renames,
+        ),
+        renames=renames,
+    )
+
+
+def baseline_line(header: RunHeader, commits: Mapping[str, Commit]) -> dict[str, int]:
+    """First-parent distance from the merge-base of every commit that may be a baseline.
+
+    The judged commit is not its own baseline; uncommitted changes to it may be compared with it.
+    """
+    if header.commit_sha is None or header.merge_base is None:
+        return {}
+    known = [commit.sha for commit in first_parent_line(commits, header.merge_base)]
+    own = None if header.dirty else header.commit_sha
+    return {sha: index for index, sha in enumerate(known or [header.merge_base]) if sha != own}
+
+
+def _reached(
+    header: RunHeader,
+    ancestors: Iterable[RunHeader],
+    line: Mapping[str, int],
+    released: Mapping[str, str],
+    policy: Policy,
+) -> list[RunHeader]:
+    """The runs to look at, nearest first: as many as the policy says, and those up to a release."""
+    ordered = sorted(ancestors, key=lambda other: distance(other, line))
+    reached = ordered[: policy.reach_runs]
+    alike = [other for other in ordered[policy.reach_runs :] if conditions(other) == conditions(header)]
+    for sha in sorted(released.keys() & line.keys(), key=line.__getitem__)[:_RELEASES_LOOKED_UP]:
+        up_to = [other for other in alike if line[other.commit_sha or ""] >= line[sha]]
+        reached += [other for other in up_to[: policy.pool_size] if other not in reached]
+    return reached
+
+
+def _history(
+    database: Database,
+    header: RunHeader,
+    ancestors: Sequence[RunHeader],
+    benchmarks: Sequence[str],
+    policy: Policy,
+) -> list[SeriesPoint]:
+    """The points of the run's benchmarks on all ancestors, and all of the nearest runs.
+
+    The latter tell what the run should have measured as well.
+    """
+    # On the run's own GPU: what ran on another one says nothing about what is missing here.
+    whole = [run.run_id for run in ancestors if run.gpu_uuid == header.gpu_uuid][: policy.pool_size]
+    others = [run.run_id for run in ancestors if run.run_id not in set(whole)]
+    points = load_points(database, run_ids=whole) if whole else []
+    return points + (load_points(database, run_ids=others, benchmarks=benchmarks) if others else [])
+
+
+def _partner(database: Database, header: RunHeader) -> tuple[tuple[SeriesPoint, ...], tuple[Failure, ...]]:
+    """What the run that took turns with this one measured, and what failed in it; nothing without one."""
+    partner = partner_id(header)
+    if partner is None:
+        return (), ()
+    try:
+        failures = load_run(database, partner).failures
+    except RunNotFound:  # its bundle has not arrived here; the verdicts say so
+        return (), ()
+    return tuple(load_points(database, run_ids=[partner])), failures

@@ -1,0 +1,74 @@
+"""What divides the history of each series, gathered from the store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from alerts.levels import Landmarks
+from alerts.triage import Decisions
+from store.change_points import load_change_points
+from store.records import Case
+from store.triage import load_triage_events
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from alerts.renames import Renames
+    from store.change_points import ChangePoint
+    from store.database import Database
+    from store.records import Commit, RunHeader, SeriesKey
+
+
+def load_landmarks(
+    database: Database,
+    header: RunHeader,
+    series: Iterable[SeriesKey],
+    *,
+    line: Mapping[str, int],
+    commits: Mapping[str, Commit],
+    releases: Mapping[str, str],
+    renames: Renames,
+) -> dict[SeriesKey, Landmarks]:
+    """The landmarks of every series of a run.
+
+    Args:
+        database: the store.
+        header: the run.
+        series: its series, under the names of today.
+        line: first-parent distance of every commit that may serve as a baseline.
+        commits: what is known of them.
+        releases: the name of the release on each commit that has one.
+        renames: older names, whose steps and accepted changes count as well.
+    """
+    decisions = Decisions.of(load_triage_events(database, repository=header.repository))
+    steps: dict[SeriesKey, list[ChangePoint]] = defaultdict(list)
+    for step in load_change_points(database, repository=header.repository, gpu_uuids=[header.gpu_uuid]):
+        steps[renames.series(step.series)].append(step)
+    return {
+        key: Landmarks(
+            accepted=_accepted(key, decisions, line, commits, renames),
+            steps=tuple(steps[key]),
+            releases=releases,
+        )
+        for key in series
+    }
+
+
+def _accepted(
+    series: SeriesKey,
+    decisions: Decisions,
+    line: Mapping[str, int],
+    commits: Mapping[str, Commit],
+    renames: Renames,
+) -> str | None:
+    """The newest commit on the line whose change of this series, under whatever name, was accepted."""
+    names = [series.case.benchmark, *renames.old_names(series.case.benchmark)]
+    cuts = [decisions.cut(_named(series, name), line, commits) for name in names]
+    found = [cut.commit_sha for cut in cuts if cut is not None]
+    return min(found, key=line.__getitem__, default=None)
+
+
+def _named(series: SeriesKey, name: str) -> SeriesKey:
+    return replace(series, case=Case(name, series.case.parameters))
