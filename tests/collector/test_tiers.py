@@ -8,8 +8,8 @@ import pytest
 from builders import a_window
 
 from collector.pacing import REASON_HW_THERMAL, REASON_SW_POWER_CAP
-from collector.tiers import NO_BAND, ClockBand, clock_band, grade
-from store.records import ClockRegime, Reading, Tier, Timer
+from collector.tiers import NO_BAND, ClockBand, TierRule, clock_band, grade
+from store.records import ClockRegime, Reading, RecordInvalid, Tier, Timer
 
 if TYPE_CHECKING:
     from store.records import Window
@@ -164,3 +164,18 @@ def test_a_sample_is_left_out_for_its_clock_alone(
     clock: int | None, reasons: int | None, why: str | None
 ) -> None:
     assert ClockBand(1980, refuses_limited=True).exclusion(clock, reasons) == why
+
+
+def test_thresholds_other_than_the_defaults_decide_and_stand_with_the_evidence() -> None:
+    few = [a_window(i, n=4) for i in range(6)]
+    strict = grade(few, timer=Timer.CUPTI, regime=ClockRegime.HELD)
+    loose = grade(few, timer=Timer.CUPTI, regime=ClockRegime.HELD, rule=TierRule(samples_min=20))
+
+    assert (strict.tier, strict.evidence) == (Tier.B, ("24 samples, tier A needs 30",))
+    assert loose.tier is Tier.A
+    assert loose.evidence[-1] == "graded by samples_min 20 instead of 30"
+
+
+def test_fewer_windows_than_an_interval_needs_are_no_rule() -> None:
+    with pytest.raises(RecordInvalid, match="windows_min is 5: give a whole number from 6 to 1000 windows"):
+        TierRule(windows_min=5)
