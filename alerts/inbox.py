@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from store.triage_events import TriageEvent
 
 _REMARKS = (Action.NOTE, Action.LINK)
+_NOT_OF_A_COMMIT = (Action.MUTE, Action.UNMUTE)
 _MOSTLY_GONE = 0.5
 
 
@@ -113,6 +114,11 @@ class Change:
     def shas(self) -> tuple[str, ...]:
         """All commits that show it."""
         return self.commit_sha, *self.seen_at
+
+    def concerns(self, event: TriageEvent) -> bool:
+        """Whether an event, taken back or not, belongs to the story of this change."""
+        anywhere = event.action in _NOT_OF_A_COMMIT or event == self.accepted
+        return event.scope.covers(self.series) and (anywhere or event.commit_sha in self.shas)
 
 
 def confirmed_changes(verdicts: Iterable[Verdict], history: History) -> list[Change]:

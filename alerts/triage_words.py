@@ -8,6 +8,7 @@ from store import shown
 from store.triage_events import Action
 
 if TYPE_CHECKING:
+    from alerts.inbox import Change
     from store.triage_events import TriageEvent
 
 SHORT_ID = 8
@@ -60,3 +61,17 @@ def event_words(event: TriageEvent) -> str:
 def body_words(event: TriageEvent) -> str:
     """Why, or the note, on one line; empty where nothing was said."""
     return shown.one_line(event.body or "", limit=_BODY_LIMIT)
+
+
+def states(change: Change) -> list[str]:
+    """What became of a change, a sentence each; nothing where nobody said anything."""
+    said = []
+    if change.accepted is not None:
+        said.append(acceptance_words(change.accepted))
+    if change.muted is not None:
+        said.append(mute_words(change.muted))
+    if change.recovered_at is not None:
+        said.append(f"recovered at {shown.short(change.recovered_at)}")
+    if change.assigned is not None:
+        said.append(f"assigned to {person(change.assigned.assignee or '')}")
+    return said

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from alerts.terminal import aligned
-from alerts.triage_words import LABEL_LIMIT, SHORT_ID, acceptance_words, event_words, mute_words, person
+from alerts.triage_words import LABEL_LIMIT, SHORT_ID, event_words, states
 from store import shown
 
 if TYPE_CHECKING:
@@ -14,20 +14,6 @@ if TYPE_CHECKING:
 
     from alerts.inbox import Change
     from store.triage_events import TriageEvent
-
-
-def state_words(change: Change) -> str:
-    """What became of a change, in words."""
-    said = []
-    if change.accepted is not None:
-        said.append(acceptance_words(change.accepted))
-    if change.muted is not None:
-        said.append(mute_words(change.muted))
-    if change.recovered_at is not None:
-        said.append(f"recovered at {shown.short(change.recovered_at)}")
-    if change.assigned is not None:
-        said.append(f"assigned to {person(change.assigned.assignee or '')}")
-    return "; ".join(said) or "open"
 
 
 def render_changes(changes: Sequence[Change], others: int) -> str:
@@ -94,7 +80,7 @@ def _cells(change: Change) -> tuple[str, ...]:
         "-" if effect is None else shown.change(effect),
         f"{shown.short(change.commit_sha)}{later}{branch}",
         shown.visible(change.series.gpu_uuid),
-        state_words(change),
+        "; ".join(states(change)) or "open",
     )
 
 

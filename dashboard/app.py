@@ -24,6 +24,7 @@ page = st.navigation(
         st.Page(_HERE / "views" / "trends.py", title="Trends", url_path="trends"),
         st.Page(_HERE / "views" / "commit.py", title="Commit", url_path="commit"),
         st.Page(_HERE / "views" / "evidence.py", title="Evidence", url_path="evidence"),
+        st.Page(_HERE / "views" / "triage.py", title="Triage", url_path="triage"),
     ],
     position="top",
 )

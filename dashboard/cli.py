@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from dashboard.palette import CANDIDATE_COLOR
+from dashboard.read_only import READ_ONLY_VARIABLE
 from store.database import DEFAULT_URL, STORE_VARIABLE
 
 _APP = Path(__file__).with_name("app.py")
@@ -55,17 +56,19 @@ def streamlit_arguments(*, port: int, address: str, base_path: str, open_browser
     "--address", default="127.0.0.1", help="Address to listen on; the default stays on this machine."
 )
 @click.option("--base-path", default="", help="Path below which a proxy serves the pages, such as /perf.")
+@click.option("--read-only", is_flag=True, help="Show decisions about changes, and take none.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the pages in the browser of this machine.")
-def main(url: str, port: int, address: str, base_path: str, *, open_browser: bool) -> None:
-    """Serve trends, verdicts and commits of a store as web pages, read only."""
+def main(url: str, port: int, address: str, base_path: str, *, read_only: bool, open_browser: bool) -> None:
+    """Serve trends, verdicts and commits of a store as web pages; decide about changes on one of them."""
     if importlib.util.find_spec("streamlit") is None or importlib.util.find_spec("altair") is None:
         raise click.ClickException(
             "the pages need Streamlit and Altair: install them with pip install 'kernelwatch[dashboard]'"
         )
     if address not in _LOOPBACK:
         click.echo(
-            f"Listening on {address}: whoever reaches this port can read the store. "
-            "Put a proxy with a login in front of it.",
+            f"Listening on {address}: whoever reaches this port can read the store"
+            f"{'' if read_only else ' and decide about changes'}. Put a proxy with a login in front of it"
+            f"{'' if read_only else ', set up sign-in, or add --read-only'}.",
             err=True,
         )
     arguments = streamlit_arguments(
@@ -76,5 +79,5 @@ def main(url: str, port: int, address: str, base_path: str, *, open_browser: boo
     sys.stdout.flush()
     # The server takes the place of this process, so that signals and exit code are its own.
     os.execve(  # noqa: S606 - a fixed argument list, no shell
-        arguments[0], arguments, os.environ | {STORE_VARIABLE: url}
+        arguments[0], arguments, os.environ | {STORE_VARIABLE: url, READ_ONLY_VARIABLE: str(int(read_only))}
     )

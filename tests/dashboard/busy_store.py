@@ -249,9 +249,9 @@ def _judge(run: Run, measurement: Measurement, earlier: Sequence[Run]) -> Verdic
     """Compare with the newest earlier run before the last step: a plain stand-in for the judge."""
     series = run.series_key(measurement)
     before = [
-        m for r in earlier[-6:] for m in r.measurements if r.series_key(m) == series and m.tier != Tier.C
+        (r, m) for r in earlier[-6:] for m in r.measurements if r.series_key(m) == series and m.tier != Tier.C
     ]
-    candidate, baseline = measurement.interval, before[0].interval if before else None
+    candidate, baseline = measurement.interval, before[0][1].interval if before else None
     outcome, reason = _outcome(measurement, candidate, baseline)
     moved = outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
     effect = low = high = None
@@ -274,6 +274,7 @@ def _judge(run: Run, measurement: Measurement, earlier: Sequence[Run]) -> Verdic
         candidate=candidate,
         baseline=baseline,
         baseline_kind=BaselineKind.NONE if baseline is None else BaselineKind.SINGLE,
+        baseline_run_ids=tuple(r.header.run_id for r, _ in before[:1]),
         effect=effect,
         effect_low=low,
         effect_high=high,

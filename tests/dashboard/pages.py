@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 APP = Path(__file__).parents[2] / "dashboard" / "app.py"
 PAGES = {
     "overview": "views/overview.py", "trends": "views/trends.py", "commit": "views/commit.py",
+    "triage": "views/triage.py",
     "evidence": "views/evidence.py",
 }  # fmt: skip
 

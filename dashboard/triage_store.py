@@ -1,0 +1,77 @@
+"""What the Triage page reads and writes: decisions, and the changes they are about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from alerts import deciding
+from dashboard.queries import LOCK_DEADLINE_S, Stamp, stamp, store_url
+from store import triage as store_triage
+from store.database import Database
+from store.triage_events import Scope
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from alerts.inbox import Change
+    from store.triage_events import Action, TriageEvent
+
+_cached = st.cache_data(ttl=60, max_entries=8, show_spinner="Reading the store …")
+
+
+def changes() -> list[Change]:
+    """Every confirmed change with what became of it, worst first."""
+    url = store_url()
+    return _changes(url, stamp(url), datetime.now(UTC).date())
+
+
+def events() -> list[TriageEvent]:
+    """Every event, oldest first."""
+    url = store_url()
+    return _events(url, stamp(url))
+
+
+def scopes_of(change: Change) -> dict[str, Scope]:
+    """What a decision about a change may cover, by its words, the usual first."""
+    series = change.series
+    case = Scope(benchmark=series.case.benchmark, parameters=series.case.parameters_json)
+    here = Scope(benchmark=case.benchmark, parameters=case.parameters, gpu_uuid=series.gpu_uuid)
+    return {
+        "this case on every GPU": case,
+        "this case on this GPU alone": here,
+        "every case of this benchmark": Scope(benchmark=case.benchmark),
+    }
+
+
+def decide(action: Action, change: Change, scope: Scope, *, by: str, **fields: Any) -> list[TriageEvent]:
+    """Store a decision about a change; see ``alerts.deciding.record`` for what it raises."""
+    about = deciding.Target(
+        repository=change.repository, commit_sha=change.commit_sha, scopes=(scope,), series=(change.series,)
+    )
+    return deciding.record(_database(store_url()), action, about, by=by, **fields)
+
+
+def take_back(event: TriageEvent, *, by: str) -> TriageEvent:
+    """Store that a decision no longer holds; see ``alerts.deciding.revoke`` for what it raises."""
+    return deciding.revoke(_database(store_url()), event.event_id, by=by)
+
+
+def _database(url: str) -> Database:
+    return Database(url, lock_deadline_s=LOCK_DEADLINE_S)
+
+
+# The stamp is an argument of every cached function although none reads it: it is the part
+# of the key that changes when the store does. The day ends mutes.
+
+
+@_cached
+def _changes(url: str, stamp: Stamp, day: date) -> list[Change]:  # noqa: ARG001 - key
+    return deciding.load_changes(_database(url))
+
+
+@_cached
+def _events(url: str, stamp: Stamp) -> list[TriageEvent]:  # noqa: ARG001 - key
+    return store_triage.load_triage_events(_database(url))
