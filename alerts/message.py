@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from alerts.kernels import KernelChange, kernel_changes
+from alerts.order import worst_first
 from alerts.triage_words import LABEL_LIMIT, acceptance_words, mute_words
 from alerts.verdicts import CHANGES
 from store import shown
@@ -26,15 +27,6 @@ if TYPE_CHECKING:
     from store.records import RunHeader, Verdict
     from store.triage_events import TriageEvent
 
-_ORDER = {
-    (Outcome.REGRESSED, Standing.CONFIRMED): 0,
-    (Outcome.REGRESSED, Standing.FLAGGED): 1,
-    (Outcome.REGRESSED, Standing.WITHDRAWN): 2,
-    (Outcome.IMPROVED, Standing.CONFIRMED): 3,
-    (Outcome.IMPROVED, Standing.FLAGGED): 4,
-    (Outcome.IMPROVED, Standing.WITHDRAWN): 5,
-}
-_LAST = 6
 BUILTIN = "builtin"  # how a run names the suite that comes with the collector
 _WORST = 5
 _SPREAD_WORTH_A_WORD = 1.5
@@ -180,10 +172,8 @@ def _row(item: JudgedPoint) -> Row:
     )
 
 
-def _rank(row: Row) -> tuple[int, bool, float, str]:
-    place = _ORDER.get((row.verdict.outcome, row.verdict.standing), _LAST)
-    # Within a place, what people know about comes after what is news to them.
-    return place, bool(row.excuses), -abs(row.verdict.effect or 0.0), row.label
+def _rank(row: Row) -> tuple[int, bool, bool, float, float, str]:
+    return *worst_first(row.verdict, excused=bool(row.excuses)), row.label
 
 
 def _answer(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from alerts.order import PLACES, Kind, kind_of, worst_first
 from dashboard.timeline import is_on_line
-from store.records import Outcome, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,28 +16,11 @@ if TYPE_CHECKING:
     from store.records import Failure, RunHeader, SeriesPoint, Verdict
 
 
-class Kind(StrEnum):
-    """What there is to say about a benchmark, worst first."""
-
-    CONFIRMED = "confirmed"  # a regression that held in a fresh session
-    FLAGGED = "flagged"  # a regression seen in one run
-    FAILED = "failed"  # the newest run tried it and got no number
-    MISSING = "missing"  # the newest run has no word on it
-    IMPROVED = "improved"
-    WITHDRAWN = "withdrawn"  # did not hold in a fresh session
-    INCONCLUSIVE = "inconclusive"
-    NOT_JUDGED = "not judged"
-    UNCHANGED = "unchanged"
-
-
 class Side(StrEnum):
     """Where a run stands."""
 
     MAIN = "main line"
     OFF = "off the main line"  # on a branch, or with uncommitted changes
-
-
-_PLACES = {kind: place for place, kind in enumerate(Kind)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,28 +111,6 @@ class MachineSummary:
     header: RunHeader
     side: Side
     counts: Mapping[Kind, int]
-
-
-def kind_of(verdict: Verdict | None) -> Kind:
-    """What a verdict says."""
-    if verdict is None:
-        return Kind.NOT_JUDGED
-    if verdict.outcome is Outcome.INCONCLUSIVE:
-        return Kind.INCONCLUSIVE
-    if verdict.outcome is Outcome.UNCHANGED:
-        return Kind.UNCHANGED
-    if verdict.standing is Standing.WITHDRAWN:
-        return Kind.WITHDRAWN
-    if verdict.outcome is Outcome.IMPROVED:
-        return Kind.IMPROVED
-    return Kind.CONFIRMED if verdict.standing is Standing.CONFIRMED else Kind.FLAGGED
-
-
-def worst_first(verdict: Verdict | None) -> tuple[int, int, float]:
-    """The place of a verdict in a list that begins with the worst news."""
-    effect = abs(verdict.effect or 0.0) if verdict else 0.0
-    unsure = verdict is not None and verdict.standing is not Standing.CONFIRMED
-    return _PLACES[kind_of(verdict)], int(unsure), -effect
 
 
 def side_of(header: RunHeader, line: frozenset[str]) -> Side:
@@ -258,6 +219,5 @@ def _among(value: str, chosen: Sequence[str]) -> bool:
     return not chosen or value in chosen
 
 
-def _row_place(row: LatestRow) -> tuple[int, int, float, str, str]:
-    _, unsure, effect = worst_first(row.verdict)
-    return _PLACES[row.kind], unsure, effect, row.label, row.header.gpu_uuid
+def _row_place(row: LatestRow) -> tuple[int, bool, bool, float, float, str, str]:
+    return PLACES[row.kind], *worst_first(row.verdict)[1:], row.label, row.header.gpu_uuid

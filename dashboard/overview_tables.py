@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from alerts.order import Kind
 from dashboard.formatting import format_amount, format_interval, format_moment, gpu_label
-from dashboard.latest import Kind, Side
+from dashboard.latest import Side
 from dashboard.tables import (
     Column,
     Markup,

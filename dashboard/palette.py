@@ -7,8 +7,8 @@ dark background. Colour never stands alone: each has a shape or a word beside it
 
 from __future__ import annotations
 
+from alerts.order import Kind
 from dashboard.differences import Direction
-from dashboard.latest import Kind
 from store.records import Outcome, Standing, Tier
 
 TIER_COLORS = {Tier.A: "#2f7fd1", Tier.B: "#c77a12", Tier.C: "#9b6fc4"}

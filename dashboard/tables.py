@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, NewType
 
+from alerts.order import Kind
 from dashboard.formatting import NOTHING, format_effect, format_effect_interval
-from dashboard.latest import Kind
 from dashboard.palette import (
     DIRECTION_LOOKS,
     DOUBT_COLOR,

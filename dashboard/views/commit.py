@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from alerts.order import worst_first
 from dashboard import queries, states, url_state
 from dashboard.charts import effects as effects_charts
 from dashboard.differences import SENTINEL
@@ -19,7 +20,6 @@ from dashboard.formatting import (
     gpu_label,
     literal,
 )
-from dashboard.latest import worst_first
 from dashboard.measured import show_measurement
 from dashboard.reproduce import reproduce_command
 from dashboard.tables import (

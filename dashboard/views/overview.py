@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from alerts.order import Kind
 from dashboard import queries, states, url_state
 from dashboard.formatting import count_of, gpu_label
 from dashboard.latest import (
     Filters,
-    Kind,
     LatestRow,
     Side,
     lately,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from builders import a_failure, a_header, a_sha
 from rows import a_point, a_verdict
 
+from alerts.order import Kind
 from dashboard.latest import (
     Filters,
-    Kind,
     LatestRow,
     Side,
     lately,
