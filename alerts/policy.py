@@ -152,6 +152,7 @@ class Override:
     pool_size: PoolRuns | None = None
     pool_minimum: PoolRuns | None = None
     paired_p: Probability | None = None
+    drift_confidence: Probability | None = None
     ratio_better: Better | None = None
 
     def matches(self, case: Case) -> bool:
