@@ -10,6 +10,7 @@ import click
 
 from collector.aa_command import aa
 from collector.backfill_command import backfill
+from collector.bisect_command import bisect
 from collector.doctor import doctor
 from collector.errors import CollectorError
 from collector.exits import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_REGRESSION, give_up
@@ -71,6 +72,7 @@ def list_command(context: click.Context, /, **own: Any) -> None:
 
 collect.add_command(aa)
 collect.add_command(backfill)
+collect.add_command(bisect)
 collect.add_command(doctor)
 
 
