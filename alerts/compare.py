@@ -11,7 +11,7 @@ from alerts.absence import other_key, unusable
 from alerts.baseline import Baseline, Doubt, form_baseline, is_usable
 from alerts.errors import NothingToJudge
 from alerts.excuses import excused
-from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines, judge_points
+from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines, judge_points, policy_for
 from alerts.naming import runs_named
 from alerts.partner import choose_partner
 from alerts.policy import Policy
@@ -101,7 +101,7 @@ def _judge_newest(
     baselines: dict[str, list[Baseline | Doubt]] = {}
     for header in reversed(sides.candidate):
         own = [point for point in points if point.header.run_id == header.run_id]
-        found = {point.series: _baseline(point, base, rules.of(point.series.case)) for point in own}
+        found = {point.series: _baseline(point, base, policy_for(point, rules)) for point in own}
         baselines[header.run_id] = list(found.values())
         judged[header.run_id] = judge_points(own, found, rules, judged_at=moment)
         for item in judged[header.run_id]:

@@ -164,7 +164,7 @@ def judge_evidence(evidence: Evidence, rules: Rules, *, judged_at: datetime) -> 
 
 def _baseline_of(point: SeriesPoint, evidence: Evidence, rules: Rules) -> Baseline | Doubt:
     """The paired run, which needs no history; else the pool or single run; else why there is none."""
-    policy = rules.of(point.series.case)
+    policy = policy_for(point, rules)
     partner = choose_partner(point, evidence.paired, policy, evidence.paired_failures)
     if isinstance(partner, Baseline):
         return partner
@@ -178,6 +178,17 @@ def _baseline_of(point: SeriesPoint, evidence: Evidence, rules: Rules) -> Baseli
     if isinstance(found, Baseline):
         return found
     return partner or found or explain_absence(point, evidence.history, evidence.line, policy)
+
+
+def policy_for(point: SeriesPoint, rules: Rules) -> Policy:
+    """The thresholds that decide about a point.
+
+    A sentinel watches the machine for every benchmark: what is not worth a flag in one of them
+    is no reason to look away here, and a glob that matches it by accident is none either.
+    """
+    if SENTINEL in point.tags:
+        return replace(rules.general, flag_effect=0.0)
+    return rules.of(point.series.case)
 
 
 def judge_points(
@@ -194,12 +205,12 @@ def judge_points(
     judged = [
         JudgedPoint(
             point=point,
-            verdict=judge_point(point, baseline, rules.of(point.series.case), judged_at=judged_at),
+            verdict=judge_point(point, baseline, policy, judged_at=judged_at),
             before=baseline.nearest if isinstance(baseline, Baseline) else None,
-            policy=rules.of(point.series.case),
+            policy=policy,
         )
         for point in sorted(candidates, key=lambda point: (point.series.case.label, point.series.id))
-        for baseline in (baselines[point.series],)
+        for baseline, policy in ((baselines[point.series], policy_for(point, rules)),)
     ]
     settled = _with_q_values(_void_if_machine_moved(judged, rules.general))
     return tuple(_with_policy_named(item) for item in settled)

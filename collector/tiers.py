@@ -55,7 +55,7 @@ class TierRule:
     def note(self) -> str | None:
         """What is not as by default, in words that stand with the evidence; or None."""
         said = [
-            f"{entry.name} {value:g} instead of {entry.default:g}"
+            f"{entry.name} {value} instead of {entry.default}"
             for entry in fields(self)
             if (value := getattr(self, entry.name)) != entry.default
         ]

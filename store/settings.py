@@ -169,6 +169,8 @@ def _value(hint: Any, value: Any, key: str, place: Place) -> Any:
             read = tuple(_scalar(entry, part) for part in value)
     elif isinstance(kind, type):
         read = _scalar(kind, value)
+    if isinstance(value, dict) and get_origin(kind) is tuple and _is_table(_plain(get_args(kind)[0])):
+        raise ConfigurationInvalid(f"{place}: {key} is a list of tables: write [[{place.below(key).table}]]")
     unfit = read is None or (isinstance(read, tuple) and None in read)
     if unfit or not all(bound.holds(read) for bound in _bounds(hint)):
         raise ConfigurationInvalid(

@@ -150,6 +150,19 @@ def test_nothing_smaller_than_what_is_flagged_is_promised_to_be_seen() -> None:
     assert verdict.smallest_seen == pytest.approx(0.2)
 
 
+def test_a_sentinel_is_watched_whatever_the_benchmarks_are_let_through() -> None:
+    rules = Policies(
+        general=Policy(flag_effect=0.2),
+        overrides=(Override(benchmarks=("*",), minimum_tier=Tier.A, flag_effect=0.5),),
+    )
+    moved = a_candidate(1.05, benchmark="sentinel_copy", tags=("sentinel",), tier=Tier.B)
+    evidence = some_evidence([a_candidate(1.0), moved])
+
+    verdicts = judge_evidence(evidence, rules, judged_at=JUDGED_AT).verdicts
+
+    assert {verdict.reason for verdict in verdicts} == {Reason.MACHINE_MOVED}
+
+
 LARGER = Policy(ratio_better=Better.LARGER)
 
 

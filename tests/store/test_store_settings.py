@@ -98,6 +98,7 @@ def test_values_become_the_types_of_the_record() -> None:
         ({"ports": [25, "x"]}, "ports is [25, 'x']: give a list of whole numbers"),
         ({"server": "mail"}, "server is 'mail': give a table"),
         ({"list": [1]}, "list is [1]: give a list of tables"),
+        ({"list": {"to": ["x"]}}, "list is a list of tables: write [[mail.list]]"),
     ],
 )
 def test_a_value_that_does_not_fit_is_shown_beside_what_would(raw: dict[str, Any], said: str) -> None:
