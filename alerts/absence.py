@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from alerts.baseline import Doubt, measured_before
+from alerts.completeness import environment_change
 from alerts.verdicts import evidence
 from store import shown
 from store.records import Reason
@@ -47,7 +48,12 @@ def differences(ours: SeriesKey, theirs: SeriesKey) -> list[tuple[Reason, str]]:
     if ours.timer is not theirs.timer:
         found.append((Reason.OTHER_TIMER, f"timed by {theirs.timer}, this run by {ours.timer}"))
     if ours.environment != theirs.environment:
-        found.append((Reason.OTHER_ENVIRONMENT, _environment_difference(ours, theirs)))
+        found.append(
+            (
+                Reason.OTHER_ENVIRONMENT,
+                f"environment {environment_change(theirs.environment, ours.environment)}",
+            )
+        )
     for part in ("cache_state", "clock_regime", "quantity"):
         mine, other = getattr(ours, part), getattr(theirs, part)
         if mine is not other:
@@ -88,12 +94,25 @@ def other_key(ours: SeriesKey, same_case: Sequence[SeriesPoint]) -> Doubt:
     """What to say when the case was measured before, under a key that is never compared with ours."""
     closest = min(same_case, key=lambda point: len(differences(ours, point.series)))
     found = differences(ours, closest.series)
+    if [reason for reason, _ in found] == [Reason.OTHER_ENVIRONMENT]:
+        return _other_environment(ours, closest)
     said = "; ".join(sentence for _, sentence in found)
     return Doubt(
         reason=found[0][0],
         message="the baseline was measured under other conditions, which are never compared "
         f"(nearest {shown.short(closest.header.commit_sha)}: {said}): "
         f"{_measure(closest.header.commit_sha)} under the conditions of this run",
+    )
+
+
+def _other_environment(ours: SeriesKey, closest: SeriesPoint) -> Doubt:
+    nearest = closest.header.commit_sha
+    changed = environment_change(closest.series.environment, ours.environment)
+    return Doubt(
+        reason=Reason.OTHER_ENVIRONMENT,
+        message=f"another environment began a new series here ({changed}), "
+        f"and what was measured before, up to {shown.short(nearest)}, is never compared with it: "
+        f"{_measure(nearest)} under the conditions of this run, or go on: six runs make a pool",
     )
 
 
@@ -128,10 +147,3 @@ def _never_measured(candidate: SeriesPoint, points: Sequence[SeriesPoint], line:
 
 def _measure(sha: str | None) -> str:
     return f"run `collect --commit {shown.short(sha)}`"
-
-
-def _environment_difference(ours: SeriesKey, theirs: SeriesKey) -> str:
-    mine, other = ours.environment.split(), theirs.environment.split()
-    theirs_alone = " ".join(word for word in other if word not in mine) or "with less in it"
-    ours_alone = " ".join(word for word in mine if word not in other) or "with less in it"
-    return f"environment {shown.one_line(theirs_alone)}, in this run {shown.one_line(ours_alone)}"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from store.records import RunHeader
 
+SENTINEL = "sentinel"  # tag of the tool's own calls, which watch the machine
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from alerts.absence import explain_absence, history_unknown
-from alerts.baseline import Baseline, Doubt, describe, distance, on_line
+from alerts.baseline import SENTINEL, Baseline, Doubt, describe
+from alerts.completeness import missing_cases, never_measured, new_series, renamed_cases
 from alerts.effects import benjamini_hochberg
 from alerts.levels import NO_LANDMARKS, Landmarks, choose_baseline
 from alerts.partner import choose_partner
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
     from store.records import SeriesKey
     from store.triage_events import TriageEvent
-
-SENTINEL = "sentinel"
 
 __all__ = [
     "SENTINEL", "Baseline", "Doubt", "Evidence", "JudgedPoint", "Policy", "RunJudgement", "judge_evidence",
@@ -106,9 +105,13 @@ class RunJudgement:
 
     Attributes:
         failures: benchmarks that gave no number.
-        missing: cases with a number in the paired run, or else on the nearest measured ancestor,
-            and none in this run.
+        missing: cases with a number in the paired run, or else in the last runs on ancestors, and
+            no word in this run.
         baseline: what most of the run was compared with, in words.
+        last_measured: of each missing case, the commit that was measured last.
+        never_measured: failed cases that no ancestor has a number of either.
+        renamed: older names whose history a case of this run carries on.
+        new_series: what to know where another environment began new series lately, or None.
     """
 
     header: RunHeader
@@ -116,6 +119,10 @@ class RunJudgement:
     failures: tuple[Failure, ...]
     missing: tuple[Case, ...]
     baseline: str
+    last_measured: Mapping[Case, str] = field(default_factory=dict)
+    never_measured: tuple[Case, ...] = ()
+    renamed: tuple[tuple[str, Case], ...] = ()
+    new_series: str | None = None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -139,6 +146,26 @@ class RunJudgement:
             item.verdict.outcome is not Outcome.INCONCLUSIVE for item in self.judged if not item.is_sentinel
         )
 
+    @property
+    def unanswered(self) -> str | None:
+        """What is no pass because nobody knows, in counts; None where every benchmark has an answer.
+
+        A benchmark that is new has nothing to be compared with, and is no gap.
+        """
+        open_rows = sum(
+            item.verdict.outcome is Outcome.INCONCLUSIVE
+            and item.verdict.reason is not Reason.NEW_BENCHMARK
+            and not item.is_sentinel
+            for item in self.judged
+        )
+        gaps = (
+            (len(self.failures), "failed"), (len(self.missing), "missing"), (open_rows, "inconclusive"),
+        )  # fmt: skip
+        said = ", ".join(f"{number} {word}" for number, word in gaps if number)
+        if said:
+            return said
+        return None if self.judged else "nothing was measured"
+
     def with_verdicts(self, verdicts: Sequence[Verdict]) -> RunJudgement:
         """The same judgement with verdicts of another standing, matched by series."""
         by_series = {verdict.series: verdict for verdict in verdicts}
@@ -153,12 +180,17 @@ class RunJudgement:
 def judge_evidence(evidence: Evidence, rules: Rules, *, judged_at: datetime) -> RunJudgement:
     """Judge every point of a run against its ancestors, and say what is missing."""
     baselines = {point.series: _baseline_of(point, evidence, rules) for point in evidence.candidates}
+    missing = missing_cases(evidence, runs=rules.general.pool_size)
     return RunJudgement(
         header=evidence.header,
         judged=judge_points(evidence.candidates, baselines, rules, judged_at=judged_at),
         failures=evidence.failures,
-        missing=_missing(evidence),
+        missing=tuple(missing),
         baseline=describe_baselines(baselines.values()),
+        last_measured=missing,
+        never_measured=never_measured(evidence),
+        renamed=renamed_cases(evidence),
+        new_series=new_series(evidence, runs=rules.general.pool_size),
     )
 
 
@@ -283,37 +315,3 @@ def _with_q_values(judged: Sequence[JudgedPoint]) -> list[JudgedPoint]:
         replace(item, verdict=replace(item.verdict, q_value=q_values.get(item.point.series)))
         for item in judged
     ]
-
-
-def _missing(evidence: Evidence) -> tuple[Case, ...]:
-    """Cases with a number in the paired run, or else on the nearest comparable commit, and none here.
-
-    A run that confirms another was never meant to have the others.
-    """
-    if evidence.header.confirms_run_id is not None:
-        return ()
-    points = evidence.paired or _nearest(evidence)
-    expected = {point.series.case for point in points if SENTINEL not in point.tags}
-    answered = {point.series.case for point in evidence.candidates}
-    answered |= {failure.case for failure in evidence.failures if failure.case is not None}
-    return tuple(sorted(expected - answered, key=lambda case: case.label))
-
-
-def _nearest(evidence: Evidence) -> list[SeriesPoint]:
-    """The points of the nearest commit that was measured under the same conditions."""
-    comparable = [point for point in evidence.history if _comparable(point.header, evidence)]
-    if not comparable:
-        return []
-    nearest = min(distance(point.header, evidence.line)[0] for point in comparable)
-    return [point for point in comparable if evidence.line[point.header.commit_sha or ""] == nearest]
-
-
-def _comparable(other: RunHeader, evidence: Evidence) -> bool:
-    """Whether a run on the line measured under the same conditions and from a suite in common."""
-    header = evidence.header
-    return (
-        on_line(header, other, evidence.line)
-        and (other.gpu_uuid, other.timer, other.clock_regime, other.environment)
-        == (header.gpu_uuid, header.timer, header.clock_regime, header.environment)
-        and bool(set(other.suites) & set(header.suites))
-    )

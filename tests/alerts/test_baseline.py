@@ -203,7 +203,8 @@ def test_a_case_that_no_ancestor_has_is_new() -> None:
         (
             Reason.OTHER_ENVIRONMENT,
             {"header": {"environment": "cuda=13.0 driver=570.1 torch=2.11.0"}},
-            "environment driver=570.1, in this run driver=580.159.04",
+            "another environment began a new series here (driver 570.1 -> 580.159.04), and what was "
+            "measured before, up to 000000000, is never compared with it: ",
         ),
         (
             Reason.OTHER_CONDITIONS,

@@ -84,18 +84,23 @@ def test_q_values_are_over_the_suite_without_sentinels() -> None:
     assert q["softmax"][1] == pytest.approx(q["softmax"][0])
 
 
-def test_what_the_nearest_ancestor_measured_and_this_run_did_not_is_missing() -> None:
+def test_what_the_last_runs_measured_and_this_run_did_not_is_missing() -> None:
     history = (
         a_point(20),
         a_point(20, benchmark="gone"),
         a_point(20, benchmark="broken", parameters={}),
         a_point(20, benchmark="watch", tags=("sentinel",)),
-        a_point(19, benchmark="gone_long_ago"),
+        a_point(19, benchmark="gone_earlier"),
+        *(a_point(commit) for commit in range(18, 1, -1)),
+        a_point(19, number=1),  # which makes twenty runs
+        a_point(1, benchmark="given_up_long_ago"),
     )
 
     judgement = a_judgement(a_candidate(), history=history, failures=(a_failure(),))
 
-    assert judgement.missing == (Case.of("gone", {"rows": 1024}),)
+    gone, earlier = (Case.of(name, {"rows": 1024}) for name in ("gone", "gone_earlier"))
+    assert judgement.missing == (gone, earlier)
+    assert judgement.last_measured == {gone: a_sha(20)[:9], earlier: a_sha(19)[:9]}
     assert [failure.case for failure in judgement.failures] == [Case.of("broken", {})]
 
 
