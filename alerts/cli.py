@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from alerts.comment_command import comment
 from alerts.config_command import config_command, tell_unmatched
 from alerts.configuration import policies_here
 from alerts.errors import AlertsError
+from alerts.exits import Failed, fail_option, leave
 from alerts.jsonform import comparison_json, verdicts_json
 from alerts.judging import judge_run
 from alerts.mail_commands import email, webhook
@@ -27,15 +28,6 @@ from store.errors import ConfigurationInvalid, StoreError
 if TYPE_CHECKING:
     from alerts.judge import RunJudgement
 
-EXIT_REGRESSION = 1
-EXIT_NOTHING = 3
-
-
-class _Failed(click.ClickException):
-    """An error message, with an exit code that is not the one of a regression."""
-
-    exit_code = EXIT_NOTHING
-
 
 class _Explaining(click.Group):
     """Turns what the rooms raise into messages, at this one place."""
@@ -46,14 +38,7 @@ class _Explaining(click.Group):
         except ConfigurationInvalid as error:
             raise click.UsageError(str(error)) from error
         except (AlertsError, StoreError) as error:
-            raise _Failed(str(error)) from error
-
-
-_fail_option = click.option(
-    "--fail-on",
-    type=click.Choice(["regression"]),
-    help="Exit with 1 on a confirmed regression: two sessions showed it, against a pool of runs.",
-)
+            raise Failed(str(error)) from error
 
 
 @click.group(cls=_Explaining, context_settings={"help_option_names": ["-h", "--help"]})
@@ -69,14 +54,14 @@ def alerts() -> None:
 @alerts.command()
 @run_option
 @format_option
-@_fail_option
+@fail_option
 @config_option
 @store_option
 def judge(*, url: str, run_id: str | None, form: str, fail_on: str | None, config: Path | None) -> None:
     """Judge a run against its ancestors and save the verdicts."""
     judgement = _judged(Database(url), run_id, config)
     click.echo(verdicts_json(judgement) if form == "json" else render_text(compose(judgement)).rstrip())
-    _leave(judgement, fail_on)
+    leave([judgement], fail_on)
 
 
 @alerts.command()
@@ -90,7 +75,7 @@ def judge(*, url: str, run_id: str | None, form: str, fail_on: str | None, confi
     help="Where names such as main or HEAD~3 are looked up.  [default: .]",
 )
 @format_option
-@_fail_option
+@fail_option
 @config_option
 @store_option
 def compare(*, url: str, base: str, candidate: str, **options: Any) -> None:
@@ -110,7 +95,7 @@ def compare(*, url: str, base: str, candidate: str, **options: Any) -> None:
     )
     as_json = options["form"] == "json"
     click.echo(comparison_json(judgement) if as_json else render_text(compose(judgement)).rstrip())
-    _leave(judgement, options["fail_on"])
+    leave([judgement], options["fail_on"])
 
 
 @alerts.command()
@@ -130,25 +115,7 @@ def steps(url: str, gpu: str | None, form: str, config: Path | None) -> None:
     click.echo(steps_json(histories) if form == "json" else render_steps(histories))
 
 
-@alerts.command()
-@run_option
-@click.option("--dry-run", is_flag=True, help="Print the Markdown instead of posting it.")
-@_fail_option
-@config_option
-@store_option
-def comment(*, url: str, run_id: str | None, dry_run: bool, fail_on: str | None, config: Path | None) -> None:
-    """Write the pull-request comment on a run."""
-    from alerts.markdown import render_markdown
-
-    if not dry_run:
-        raise click.UsageError(
-            "posting comes with the pull-request bot: print the comment with --dry-run and hand it on"
-        )
-    judgement = _judged(Database(url), run_id, config)
-    click.echo(render_markdown(compose(judgement)), nl=False)
-    _leave(judgement, fail_on)
-
-
+alerts.add_command(comment)
 alerts.add_command(config_command)
 alerts.add_command(email)
 alerts.add_command(outbox)
@@ -166,10 +133,3 @@ def _judged(database: Database, run_id: str | None, config: Path | None) -> RunJ
     judgement = judge_run(database, newest_run(database) if run_id is None else run_id, rules)
     tell_unmatched(database, rules)
     return judgement
-
-
-def _leave(judgement: RunJudgement, fail_on: str | None) -> None:
-    if fail_on == "regression" and judgement.has_confirmed_regression:
-        sys.exit(EXIT_REGRESSION)
-    if not judgement.is_conclusive:
-        sys.exit(EXIT_NOTHING)

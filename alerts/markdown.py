@@ -1,4 +1,4 @@
-"""A message as a pull-request comment in GitHub's Markdown, of bounded length.
+"""A message as a section of a pull-request comment, in GitHub's Markdown, of bounded length.
 
 Everything that comes from a benchmark stands in a code span: there GitHub sees no mention,
 link, HTML or emphasis. The two characters that could end the span or the table cell are
@@ -7,19 +7,20 @@ written as escapes.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from alerts.message import by_reason
 from store import shown
+from store.records import Outcome, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from alerts.message import Message, NotMeasured, Row
-    from store.records import RunHeader
+    from alerts.trends import Trend
 
 # GitHub refuses bodies of more than 65,536 characters; bytes are never fewer than characters.
 BYTES_MAX = 60_000
@@ -30,41 +31,69 @@ ZERO_WIDTH_SPACE = "\u200b"
 # Markup, and what makes links by itself: "@name", "#12", "://", "www.".
 _ACTIVE = re.compile(r"[&<>|`\[\]\\*_#~$@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _TABLE = (
-    "| Benchmark | Baseline | Candidate | Change (95 %) | q | Tier | Rests on | Verdict |",
-    "|---|---|---|---|---|---|---|---|",
+    "| Benchmark | Change (95 %) | Verdict | Baseline | Candidate | Tier | Rests on |",
+    "|---|---|---|---|---|---|---|",
 )
+_SIGNS = {
+    (Outcome.REGRESSED, Standing.CONFIRMED): "\U0001f534 ",  # red circle
+    (Outcome.REGRESSED, Standing.FLAGGED): "\U0001f7e0 ",  # orange circle
+    (Outcome.IMPROVED, Standing.CONFIRMED): "\U0001f7e2 ",  # green circle
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a section says beyond the message, because of where it stands.
+
+    Attributes:
+        sign: what is worst, as one character before the answer.
+        dashboard: the address of the pages, without a slash at its end, or None.
+        workflow: the address of the workflow run that speaks, or None.
+        orders: whether the pull request takes orders such as ``/kernelwatch accept``.
+        trends: how changed series went, by series id.
+    """
+
+    sign: str = ""
+    dashboard: str | None = None
+    workflow: str | None = None
+    orders: bool = False
+    trends: Mapping[str, Trend] = field(default_factory=dict)
+
+
+NOWHERE = Surroundings()
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _Block:
     """Lines that may be cut in the middle: ``rows`` loses its end, ``before`` and ``after`` stay."""
 
     before: Sequence[str]
     rows: Sequence[str]
-    after: Sequence[str] = ()
+    after: Sequence[str] = ("",)
 
 
-def render_markdown(message: Message) -> str:
-    """The comment: the answer first, then the worst; what does not fit is counted, never dropped silently."""
-    head = [f"**{_prose(message.answer)}**: {_prose(message.subject)}", ""]
+def render_markdown(message: Message, around: Surroundings = NOWHERE, *, limit: int = BYTES_MAX) -> str:
+    """The section: the answer first, then the worst; what does not fit is counted, never dropped silently.
+
+    Args:
+        message: what is told.
+        around: where it stands.
+        limit: bytes; the answer and the last lines are never cut, the rest is.
+    """
+    head = [f"### {around.sign} {_prose(message.answer)}".replace("  ", " "), "", *_lead(message)]
+    head += [_prose(message.subject), ""]
     for caveat in message.caveats:
         head += [f"> {_prose(caveat)}", ""]
-    tail = [*_reproduce(message.command), marker(message.header)]
-    sections = [section for section in _sections(message) if section.rows]
-    room = BYTES_MAX - _size(head) - _size(tail) - _NOTE_BYTES * len(sections)
+    head += _advice(message, around)
+    tail = [*_reproduce(message.command), *_links(message, around)]
+    blocks = [block for block in _blocks(message, around) if block.rows]
+    room = limit - _size(head) - _size(tail) - _NOTE_BYTES * len(blocks)
     body: list[str] = []
-    for section in sections:
-        lines = _fit(section, room)
+    for block in blocks:
+        lines = _fit(block, room)
         room -= _size(lines)
         body += lines
-    return "\n".join([*head, *body, *tail]) + "\n"
-
-
-def marker(header: RunHeader) -> str:
-    """The hidden line by which the bot finds its own comment again: one per repository and GPU."""
-    key = hashlib.sha256(f"{header.repository}\n{header.gpu_uuid}".encode()).hexdigest()[:16]
-    run = re.sub(r"[^0-9A-Za-z]", "-", header.run_id)[:36].strip("-")
-    return f"<!-- kernelwatch:report:v1 key={key} run={run} -->"
+    return "\n".join([*head, *body, *tail]).rstrip("\n") + "\n"
 
 
 def code(text: str, *, limit: int = _LABEL_LIMIT) -> str:
@@ -73,17 +102,63 @@ def code(text: str, *, limit: int = _LABEL_LIMIT) -> str:
     return f"`{seen.strip() or '(empty)'}`"
 
 
-def _sections(message: Message) -> list[_Section]:
+def _lead(message: Message) -> list[str]:
+    """The worst change in one sentence: what, by how much, how sure."""
+    row = next(iter(message.changed), None)
+    if row is None or row.verdict.effect is None:
+        return []
+    verdict, slower = row.verdict, row.verdict.outcome is Outcome.REGRESSED
+    bounds = ""
+    if verdict.effect_low is not None and verdict.effect_high is not None:
+        low, high = sorted((abs(verdict.effect_low), abs(verdict.effect_high)))
+        bounds = f" (95 %: {shown.size(low)} to {shown.size(high)})"
+    more = f" The table has {len(message.changed) - 1} more." if len(message.changed) > 1 else ""
+    size = f"**{shown.size(row.verdict.effect or 0.0)} {'slower' if slower else 'faster'}**"
+    return [f"{code(row.label)} is {size}{bounds}, {_SURE[verdict.standing]}.{more}", ""]
+
+
+_SURE = {
+    Standing.CONFIRMED: "confirmed in a fresh session",
+    Standing.FLAGGED: "seen in one session so far",
+    Standing.WITHDRAWN: "but not in a fresh session",
+    Standing.NONE: "not confirmed",
+}
+
+
+def _advice(message: Message, around: Surroundings) -> list[str]:
+    """What a reader can do, where there is something to do."""
+    worst = message.worst
+    alarm = worst.verdict.standing if worst is not None and not worst.excuses else None
+    if worst is not None and alarm is Standing.CONFIRMED:
+        order = "/kernelwatch accept" if around.orders else "alerts triage accept"
+        accept = code(f"{order} {worst.benchmark}")
+        said = (
+            "find out why; what changed in the kernels stands below, and the command at the end "
+            f"measures again. If the slowdown is the price of something better: {accept}."
+        )
+    elif alarm is Standing.FLAGGED:
+        again = f" Comment {code('/kernelwatch rerun')} for that." if around.orders else ""
+        said = f"measure the commit once more. A flag fails nothing; a fresh session settles it.{again}"
+    elif message.not_measured:
+        said = "look at what was not measured: without a number nothing is known about its speed."
+    else:
+        return []
+    return [f"**What to do:** {said}", ""]
+
+
+def _blocks(message: Message, around: Surroundings) -> list[_Block]:
     unchanged = f"{len(message.unchanged)} unchanged"
     if message.sensitivity is not None:
         unchanged += f": {message.sensitivity}"
     return [
-        _Section(_TABLE, [_table_row(row) for row in message.changed], [""]),
-        _Section(["**Kernels that changed**", ""], list(_kernels(message.changed)), [""]),
-        _Section(["**Second session**", ""], list(_second_sessions(message.changed)), [""]),
-        _Section(["**Not measured**", ""], list(_not_measured(message.not_measured)), [""]),
-        _Section(["**Inconclusive**", ""], list(_inconclusive(message.inconclusive)), [""]),
-        _Section(
+        _Block(_TABLE, [_table_row(row) for row in message.changed]),
+        _Block((), [line for row in message.changed for line in _trend(row, around)], ()),
+        _Block(["**Kernels that changed**", ""], list(_kernels(message.changed))),
+        _Block(["**Second session**", ""], list(_second_sessions(message.changed))),
+        _Block(["**Measured twice**", ""], list(_sessions(message.changed))),
+        _Block(["**Not measured**", ""], list(_not_measured(message.not_measured))),
+        _Block(["**Inconclusive**", ""], list(_inconclusive(message.inconclusive))),
+        _Block(
             [f"<details><summary>{_prose(unchanged)}</summary>", "", *_TABLE],
             [_table_row(row) for row in message.unchanged],
             ["", "</details>", ""],
@@ -93,23 +168,50 @@ def _sections(message: Message) -> list[_Section]:
 
 def _table_row(row: Row) -> str:
     verdict = row.verdict
+    q_value = "" if verdict.q_value is None else f", q {shown.probability(verdict.q_value)}"
     cells = (
         code(row.label),
+        _bold_change(row),
+        _SIGNS.get((verdict.outcome, verdict.standing), "") + _prose(row.decided),
         "-" if verdict.baseline is None else shown.interval(verdict.baseline, verdict.series.quantity),
         shown.interval(verdict.candidate, verdict.series.quantity),
-        row.effect,
-        _prose(shown.probability(verdict.q_value)),
         verdict.tier,
-        row.compared,
-        row.decided,
+        _prose(row.compared + q_value),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _bold_change(row: Row) -> str:
+    change, _, interval = row.effect.partition(" (")
+    return f"**{change}** ({interval}" if interval else change
+
+
+def _trend(row: Row, around: Surroundings) -> Iterable[str]:
+    """How the series went, of confirmed regressions: a picture, or its shape in characters."""
+    trend = around.trends.get(row.verdict.series.id)
+    if trend is None:
+        return
+    link = ""
+    if around.dashboard is not None:
+        query = urlencode({"series": row.verdict.series.id})
+        link = f" ([all runs]({around.dashboard}/trends?{query}))"
+    if trend.picture_url is not None:
+        # One row each: a picture is kept with its caption or dropped with it.
+        yield f"{code(row.label)}{link}\n\n![{_prose(trend.words)}]({trend.picture_url})\n"
+    else:
+        yield f"{code(row.label)}: {code(trend.sparkline)} {_prose(trend.words)}{link}\n"
 
 
 def _kernels(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         for change in row.kernels:
             yield f"- {code(row.label)}: {code(change.name, limit=120)} {_prose(change.what)}"
+
+
+def _sessions(rows: Iterable[Row]) -> Iterable[str]:
+    for row in rows:
+        if row.sessions is not None:
+            yield f"- {code(row.label)}: {_prose(row.sessions)}"
 
 
 def _second_sessions(rows: Iterable[Row]) -> Iterable[str]:
@@ -142,16 +244,26 @@ def _reproduce(command: str | None) -> list[str]:
     return ["**Measure again**", "", f"{fence}sh", command, fence, ""]
 
 
-def _fit(section: _Section, room: int) -> list[str]:
-    room -= _size(section.before) + _size(section.after)
+def _links(message: Message, around: Surroundings) -> list[str]:
+    links = []
+    if around.dashboard is not None:
+        query = urlencode({"sha": message.header.commit_sha or "", "run": message.header.run_id})
+        links.append(f"[every number of this run]({around.dashboard}/commit?{query})")
+    if around.workflow is not None:
+        links.append(f"[the workflow that wrote this]({around.workflow})")
+    return [" · ".join(links), ""] if links else []
+
+
+def _fit(block: _Block, room: int) -> list[str]:
+    room -= _size(block.before) + _size(block.after)
     kept: list[str] = []
-    for row in section.rows:
+    for row in block.rows:
         room -= _size([row])
         if room < 0:
             break
         kept.append(row)
-    dropped = len(section.rows) - len(kept)
-    lines = [*section.before, *kept, *section.after] if kept else []
+    dropped = len(block.rows) - len(kept)
+    lines = [*block.before, *kept, *block.after] if kept else []
     return [*lines, f"and {dropped} more that do not fit here", ""] if dropped else lines
 
 

@@ -17,7 +17,6 @@ from typing import Any
 TARGET = Path(__file__).parents[1] / "tests/data/github/openapi.json"
 REPO = "/repos/{owner}/{repo}"
 USED = {
-    "/app": ("get",),
     "/app/installations/{installation_id}/access_tokens": ("post",),
     "/user": ("get",),
     f"{REPO}/actions/artifacts/{{artifact_id}}/{{archive_format}}": ("get",),
@@ -50,7 +49,6 @@ EXAMPLES = {
     "git-tree",
     "installation",
     "installation-token",
-    "integration",
     "issue-comment",
     "private-user-response-with-public-and-private-profile-information",
     "pull-request",

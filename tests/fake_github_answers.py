@@ -210,12 +210,8 @@ def _permission(hub: FakeGitHub, asked: Asked) -> Reply:
     return Reply(200, {"permission": right, "role_name": right, "user": None})
 
 
-def _app(_hub: FakeGitHub, _asked: Asked) -> Reply:
-    return Reply(200, dict(example("integration"), slug="kernelwatch-bot"))
-
-
 def _installation(_hub: FakeGitHub, _asked: Asked) -> Reply:
-    return Reply(200, dict(example("installation"), id=42))
+    return Reply(200, dict(example("installation"), id=42, app_slug="kernelwatch-bot"))
 
 
 def _installation_token(hub: FakeGitHub, _asked: Asked) -> Reply:
@@ -234,7 +230,6 @@ ROUTES: list[tuple[str, re.Pattern[str], Callable[[FakeGitHub, Asked], Reply]]] 
         ("DELETE", rf"{_R}/issues/comments/(?P<id>\d+)", _delete_comment),
         ("POST", rf"{_R}/issues/comments/(?P<id>\d+)/reactions", _react),
         ("GET", "/user", _user),
-        ("GET", "/app", _app),
         ("GET", rf"{_R}/installation", _installation),
         ("POST", r"/app/installations/42/access_tokens", _installation_token),
         ("GET", rf"{_R}/pulls", _pulls),

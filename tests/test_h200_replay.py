@@ -162,4 +162,4 @@ def test_the_command_lines_agree(database: Database, runs: tuple[Run, Run]) -> N
     assert compared.exit_code == 0, compared.output
     assert "softmax" in compared.output
     assert comment.exit_code == 0, comment.output
-    assert "kernelwatch:report" in comment.output
+    assert "kernelwatch:section" in comment.output

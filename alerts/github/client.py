@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 PAGE = 100
 PAGES_MAX = 100
+WORKFLOW_LOGIN = "github-actions[bot]"
+_FORBIDDEN = 403
+_MOMENT_S = 0.5
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _ERRORS_FROM = 400
 _GONE = (404, 410)
@@ -59,6 +62,7 @@ class Client:
         self._patience = patience or Patience()
         self._sleep, self._now, self._jitter = sleep, now, jitter
         self._token: Secret | None = None
+        self._login: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -67,9 +71,26 @@ class Client:
         self._transport.close()
 
     @property
-    def is_app(self) -> bool:
-        """Whether an app asks, rather than whoever a token belongs to."""
-        return isinstance(self._credentials, App)
+    def login(self) -> str:
+        """Whose comments are ours.
+
+        Raises:
+            GitHubError: GitHub did not say.
+        """
+        if self._login is None:
+            self._authorized()  # an app learns its name on the way to its token
+        if self._login is None:
+            try:
+                self._login = str(self.get("/user")["login"])
+            except GitHubRefused as refused:
+                if refused.status != _FORBIDDEN:
+                    raise
+                self._login = WORKFLOW_LOGIN  # a workflow's token belongs to nobody who could be asked
+        return self._login
+
+    def pause(self) -> None:
+        """Wait for a moment, not always the same, before looking at what others may have changed."""
+        self._sleep(_MOMENT_S * (1 + self._jitter()))
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
         """The JSON at a path such as ``/repos/o/r/pulls/1``.
@@ -221,6 +242,7 @@ class Client:
             ) from None
         finally:
             self._token = None
+        self._login = f"{installation['app_slug']}[bot]"
         return Secret(str(made["token"]))
 
 

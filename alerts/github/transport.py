@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -13,6 +14,7 @@ from alerts.errors import GitHubError
 from store import shown
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
 
     from alerts.github.auth import Secret
@@ -81,7 +83,7 @@ class Transport:
 
     def __init__(self, api_url: str) -> None:
         self._base = _checked_base(api_url)
-        self._http = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
+        self._http = httpx.Client(timeout=_TIMEOUT, follow_redirects=False, verify=_trust())
 
     def close(self) -> None:
         """Let the connections go."""
@@ -144,6 +146,12 @@ class Transport:
     def _is_own(self, url: httpx.URL) -> bool:
         own = self._base
         return (url.scheme, url.host, url.port) == (own.scheme, own.host, own.port)
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Whom to trust, as httpx has it by default; reading the certificates takes a while."""
+    return httpx.create_ssl_context()
 
 
 def _checked_base(api_url: str) -> httpx.URL:

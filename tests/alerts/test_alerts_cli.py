@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from builders import a_measurement, a_run, a_sha
 from click.testing import CliRunner, Result
-from mailserver import Mailbox, listening
 
 from alerts.cli import alerts
 from store.database import Database
-from store.records import Tier
 from store.runs import save_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -42,17 +39,6 @@ def slower(number: int) -> Any:
 @pytest.fixture
 def store(history: Path, tmp_path: Path) -> str:
     return str(shutil.copy(history, tmp_path / "copy.duckdb"))
-
-
-@pytest.fixture
-def mailbox() -> Mailbox:
-    return Mailbox()
-
-
-@pytest.fixture
-def smtp(mailbox: Mailbox) -> Iterator[str]:
-    with listening(mailbox) as port:
-        yield f"localhost:{port}"
 
 
 def run(*arguments: str, **options: Any) -> Result:
@@ -161,108 +147,19 @@ def test_a_comment_is_printed_as_markdown(store: str) -> None:
     result = run("comment", "--dry-run", "--store", store)
 
     assert result.exit_code == 0
-    assert result.output.startswith("**1 regressed (1 flagged)**: ")
+    assert result.output.startswith("### \U0001f7e0 1 regressed (1 flagged)\n")
     assert "| `softmax[rows=1024]` |" in result.output
 
 
-def test_posting_a_comment_is_a_usage_error_that_says_what_to_do(store: str) -> None:
-    result = run("comment", "--store", store)
+def test_posting_a_comment_without_a_token_says_what_to_set(store: str) -> None:
+    nothing = dict.fromkeys(
+        ("KERNELWATCH_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "KERNELWATCH_GITHUB_APP_ID"), ""
+    )
 
-    assert result.exit_code == 2
-    assert "--dry-run" in result.stderr
-
-
-def test_a_confirmed_regression_is_mailed(store: str, smtp: str, mailbox: Mailbox) -> None:
-    judge_both_sessions(store)
-
-    result = run(
-        "email", "--store", store, "--to", "ada@example.org", "--smtp", smtp, "--security", "none",
-        "--from", "bot@example.org",
-    )  # fmt: skip
-
-    assert result.exit_code == 0, result.output
-    assert result.output.startswith("sent '[kernelwatch] softmax[rows=1024] is ")
-    assert result.output.endswith(" to ada@example.org\n")
-    ((_, mail, _),) = mailbox.received
-    assert b"Content-Type: image/png" in mail
-
-
-def test_a_flag_is_mailed_only_when_asked_for(store: str, smtp: str, mailbox: Mailbox) -> None:
-    arguments = ("email", "--store", store, "--to", "ada@example.org", "--smtp", smtp, "--security", "none")
-
-    quiet = run(*arguments)
-    loud = run(*arguments, "--flagged")
-
-    assert quiet.exit_code == 0
-    assert "nothing was sent (1 regression flagged" in quiet.output
-    assert loud.output.startswith("sent '[kernelwatch]")
-    assert len(mailbox.received) == 1
-
-
-def test_a_tier_below_the_minimum_is_not_mailed(tmp_path: Path) -> None:
-    path = tmp_path / "rough.duckdb"
-    for commit in range(1, 7):
-        save_run(Database(path), a_run(commit))
-    rough = a_measurement(median_ms=0.3, tier=Tier.B)
-    save_run(Database(path), a_run(7, measurements=(rough,), header={"merge_base": a_sha(6)}))
-    arguments = ("email", "--store", str(path), "--to", "ada@example.org", "--dry-run", "--flagged")
-
-    assert "no regression of tier A or better" in run(*arguments).output
-    assert "Subject: [kernelwatch] softmax" in run(*arguments, "--min-tier", "B").output
-
-
-def test_a_refused_recipient_ends_with_three_after_the_others_got_theirs(
-    store: str, smtp: str, mailbox: Mailbox
-) -> None:
-    mailbox.refused = frozenset({"bob@example.org"})
-
-    result = run(
-        "email", "--store", store, "--flagged", "--to", "ada@example.org", "--to", "bob@example.org",
-        "--smtp", smtp, "--security", "none",
-    )  # fmt: skip
+    result = run("comment", "--store", store, "--repository", "a/b", env=nothing)
 
     assert result.exit_code == 3
-    assert result.stdout.endswith(" to ada@example.org\n")
-    assert "not for bob@example.org (550 5.1.1 no such mailbox)" in result.stderr
-
-
-def test_a_dry_run_prints_the_mail_and_needs_no_server(store: str) -> None:
-    result = run("email", "--store", store, "--to", "Ada <ada@example.org>", "--flagged", "--dry-run")
-
-    assert result.exit_code == 0
-    assert result.output.startswith("To: Ada <ada@example.org>\nSubject: [kernelwatch] softmax")
-    assert "1 regressed (1 flagged)" in result.output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--to", "ada@example.org"), "--smtp HOST:PORT"),
-        (("--to", "ada@example.org", "--smtp", "mail.example.org"), "is not HOST:PORT"),
-        (("--to", "ada@example.org", "--smtp", "mail.example.org:99999"), "is not HOST:PORT"),
-        (("--to", "ada", "--dry-run"), "is not a mail address"),
-        (("--to", "ada@example.org\nBcc: all@example.org", "--dry-run"), "is not a mail address"),
-        (("--to", "ada@example.org", "--from", "nobody", "--dry-run"), "is not a mail address"),
-        (("--dry-run",), "Missing option '--to'"),
-    ],
-)
-def test_what_cannot_be_meant_is_a_usage_error(store: str, arguments: tuple[str, ...], said: str) -> None:
-    result = run("email", "--store", store, *arguments)
-
-    assert result.exit_code == 2
-    assert said in result.stderr
-
-
-def test_a_log_in_without_tls_is_refused_before_the_store_is_read(tmp_path: Path) -> None:
-    result = run(
-        "email", "--store", str(tmp_path / "none.duckdb"), "--to", "ada@example.org",
-        "--smtp", "localhost:25", "--security", "none", "--user", "bot",
-        env={"KERNELWATCH_SMTP_PASSWORD": "correct horse"},
-    )  # fmt: skip
-
-    assert result.exit_code == 3
-    assert "password in the clear" in result.stderr
-    assert "correct horse" not in result.output
+    assert "no GitHub token: set GITHUB_TOKEN" in result.stderr
 
 
 def test_help_names_the_exit_codes() -> None:
