@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.errors import ConfigurationInvalid
@@ -166,6 +166,7 @@ toml_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["security", "share", "pause_s", "retries", "ports", "server", "list"])
