@@ -12,7 +12,7 @@ from alerts.config_command import config_command, tell_unmatched
 from alerts.configuration import policies_here
 from alerts.errors import AlertsError
 from alerts.exits import Failed, fail_option, leave
-from alerts.jsonform import comparison_json, verdicts_json
+from alerts.jsonform import judgement_json
 from alerts.judging import judge_run
 from alerts.mail_commands import email, webhook
 from alerts.mail_options import run_option
@@ -60,7 +60,7 @@ def alerts() -> None:
 def judge(*, url: str, run_id: str | None, form: str, fail_on: str | None, config: Path | None) -> None:
     """Judge a run against its ancestors and save the verdicts."""
     judgement = _judged(Database(url), run_id, config)
-    click.echo(verdicts_json(judgement) if form == "json" else render_text(compose(judgement)).rstrip())
+    click.echo(judgement_json(judgement) if form == "json" else render_text(compose(judgement)).rstrip())
     leave([judgement], fail_on)
 
 
@@ -94,7 +94,7 @@ def compare(*, url: str, base: str, candidate: str, **options: Any) -> None:
         rules=policies_here(options["config"]),
     )
     as_json = options["form"] == "json"
-    click.echo(comparison_json(judgement) if as_json else render_text(compose(judgement)).rstrip())
+    click.echo(judgement_json(judgement) if as_json else render_text(compose(judgement)).rstrip())
     leave([judgement], options["fail_on"])
 
 

@@ -18,7 +18,8 @@ EXIT_NOTHING = 3
 fail_option = click.option(
     "--fail-on",
     type=click.Choice(["regression"]),
-    help="Exit with 1 on a confirmed regression: two sessions showed it, against a pool of runs.",
+    help="Exit with 1 on a confirmed regression: two sessions showed it, against a pool of runs. "
+    "And with 3 where a benchmark failed, is missing or could not be judged: that is no pass.",
 )
 
 
@@ -39,4 +40,8 @@ def leave(judgements: Sequence[RunJudgement], fail_on: str | None, *, told: bool
     if fail_on == "regression" and any(judgement.has_confirmed_regression for judgement in judgements):
         sys.exit(EXIT_REGRESSION)
     if not told or not all(judgement.is_conclusive for judgement in judgements):
+        sys.exit(EXIT_NOTHING)
+    gaps = [gap for judgement in judgements if (gap := judgement.unanswered) is not None]
+    if fail_on is not None and gaps:
+        click.echo(f"No pass: {'; '.join(gaps)}. What was not judged has not passed.", err=True)
         sys.exit(EXIT_NOTHING)

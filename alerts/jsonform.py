@@ -7,37 +7,49 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from alerts.triageforms import event_object
+from store.records import Reason
 
 if TYPE_CHECKING:
     from alerts.judge import JudgedPoint, RunJudgement
-    from store.records import Interval, Verdict
+    from store.records import Failure, Interval, Verdict
 
 
-def verdicts_json(judgement: RunJudgement) -> str:
-    """A list of verdict objects, by benchmark; times in milliseconds, effects as shares."""
-    return json.dumps([_point_object(item) for item in judgement.judged], indent=2)
+def judgement_json(judgement: RunJudgement) -> str:
+    """An object: what was compared, the verdicts by benchmark, and what the run gives no answer to.
 
-
-def comparison_json(judgement: RunJudgement) -> str:
-    """An object: what was compared, the verdicts, and what has no number on the candidate's side."""
+    Times are in milliseconds, effects are shares.
+    """
     return json.dumps(
         {
             "run_id": judgement.header.run_id,
             "commit": judgement.header.commit_sha,
             "gpu_uuid": judgement.header.gpu_uuid,
             "baseline": judgement.baseline,
+            "unanswered": judgement.unanswered,
             "verdicts": [_point_object(item) for item in judgement.judged],
-            "failed": [
-                {
-                    "benchmark": None if failure.case is None else failure.case.label,
-                    "message": failure.message,
-                }
-                for failure in judgement.failures
-            ],
+            "failed": [_failure_object(failure, judgement) for failure in judgement.failures],
             "missing": [case.label for case in judgement.missing],
+            "last_measured": {case.label: sha for case, sha in judgement.last_measured.items()},
+            "new": [
+                item.point.series.case.label
+                for item in judgement.judged
+                if item.verdict.reason is Reason.NEW_BENCHMARK
+            ],
+            "renamed": [{"from": old, "benchmark": case.label} for old, case in judgement.renamed],
+            "new_series": judgement.new_series,
         },
         indent=2,
     )
+
+
+def _failure_object(failure: Failure, judgement: RunJudgement) -> dict[str, Any]:
+    return {
+        "benchmark": None if failure.case is None else failure.case.label,
+        "source": failure.source,
+        "stage": failure.stage,
+        "message": failure.message,
+        "never_measured": failure.case in judgement.never_measured,
+    }
 
 
 def _point_object(item: JudgedPoint) -> dict[str, Any]:
@@ -76,6 +88,7 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
         "p_value": verdict.p_value,
         "q_value": verdict.q_value,
         "smallest_seen": verdict.smallest_seen,
+        "drift": None if verdict.drift is None else asdict(verdict.drift),
         "second": None if verdict.second is None else asdict(verdict.second),
         "judged_at": verdict.judged_at.isoformat(),
     }

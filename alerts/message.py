@@ -80,6 +80,8 @@ class Row:
         windows = shown.count(self.verdict.windows, "window")
         if self.verdict.baseline_kind is BaselineKind.PAIRED:
             return f"{windows}, paired"
+        if self.verdict.baseline_kind is BaselineKind.ANCHOR and self.verdict.drift is not None:
+            return f"{windows}, {shown.count(runs, 'run')} up to {shown.visible(self.verdict.drift.since)}"
         return f"{windows}, {shown.count(runs, 'run')}" if runs else windows
 
 
@@ -183,11 +185,13 @@ def _answer(
     not_measured: Sequence[NotMeasured],
     sensitivity: str | None,
 ) -> str:
+    new = sum(row.verdict.reason is Reason.NEW_BENCHMARK for row in inconclusive)
     parts = [
         _changes(changed, Outcome.REGRESSED, "regressed"),
         _changes(changed, Outcome.IMPROVED, "improved"),
         f"{len(unchanged)} unchanged" if unchanged else "",
-        f"{len(inconclusive)} inconclusive" if inconclusive else "",
+        f"{len(inconclusive) - new} inconclusive" if len(inconclusive) > new else "",
+        f"{new} new" if new else "",
         f"{len(not_measured)} not measured" if not_measured else "",
     ]
     said = ", ".join(part for part in parts if part) or "Nothing was measured"
@@ -246,6 +250,11 @@ def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
     moved = [item for item in judgement.judged if item.verdict.reason is Reason.MACHINE_MOVED]
     if moved:
         yield f"No verdict: {moved[0].verdict.message}."
+    if judgement.new_series is not None:
+        yield f"{judgement.new_series}."
+    if judgement.renamed:
+        yield f"Renamed, with their history: {_renames(judgement)}."
+    yield from _drifts(judgement)
     if header.dirty:
         yield "Measured with uncommitted changes: the commit alone does not reproduce these numbers."
     if header.interrupted:
@@ -257,6 +266,39 @@ def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
         )
     elif any(row.verdict.standing is Standing.FLAGGED and row.verdict.second is None for row in changed):
         yield "A flag was seen in one run; measuring the commit again in a fresh session settles it."
+
+
+def _renames(judgement: RunJudgement) -> str:
+    names = dict.fromkeys(
+        f"{shown.visible(old)} to {shown.visible(case.benchmark)}" for old, case in judgement.renamed
+    )
+    return _enumerated(list(names))
+
+
+def _drifts(judgement: RunJudgement) -> Iterable[str]:
+    """Drifts, and changes since a release that decided nothing, as they are judged on the base branch."""
+    apart = [
+        item
+        for item in judgement.judged
+        if item.verdict.drift is not None and item.verdict.drift.apart and not item.is_sentinel
+    ]
+    decided = [_drift(item) for item in apart if item.verdict.reason is Reason.DRIFTED]
+    silent = [_drift(item) for item in apart if item.verdict.outcome is Outcome.UNCHANGED]
+    if decided:
+        yield f"Drift: {_enumerated(decided)}. No single commit shows it; the runs just before do not differ."
+    if silent:
+        yield f"Since earlier, and not by this commit: {_enumerated(silent)}."
+
+
+def _drift(item: JudgedPoint) -> str:
+    drift, label = item.verdict.drift, item.point.series.case.label
+    said = "" if drift is None else f" {shown.change(drift.effect)} since {shown.visible(drift.since)}"
+    return f"{shown.visible(label, limit=LABEL_LIMIT)}{said}"
+
+
+def _enumerated(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _WORST} more" if len(words) > _WORST else ""
+    return f"{', '.join(words[:_WORST])}{more}"
 
 
 def _thresholds(judgement: RunJudgement) -> Iterable[str]:
@@ -276,20 +318,22 @@ def _excuses(rows: Sequence[Row]) -> Iterable[str]:
             if event is not None:
                 about.setdefault(event.event_id, (words(event), []))[1].append(row.label)
     for said, labels in about.values():
-        named = ", ".join(shown.visible(label, limit=LABEL_LIMIT) for label in labels[:_WORST])
-        more = f" and {len(labels) - _WORST} more" if len(labels) > _WORST else ""
-        yield f"{len(labels)} {said} ({named}{more})"
+        named = _enumerated([shown.visible(label, limit=LABEL_LIMIT) for label in labels])
+        yield f"{len(labels)} {said} ({named})"
 
 
 def _not_measured(judgement: RunJudgement) -> Iterable[NotMeasured]:
     for failure in judgement.failures:
+        never = ", and was never measured on an ancestor" if failure.case in judgement.never_measured else ""
         yield NotMeasured(
             label=failure.source if failure.case is None else failure.case.label,
-            why=f"failed in {failure.stage}",
+            why=f"failed in {failure.stage}{never}",
             quoted=f"{failure.kind}: {failure.message}",
         )
     for case in judgement.missing:
-        yield NotMeasured(label=case.label, why="has a baseline, and was not part of this run")
+        last = judgement.last_measured.get(case)
+        measured = "has a baseline" if last is None else f"was last measured on {last}"
+        yield NotMeasured(label=case.label, why=f"{measured}, and was not part of this run")
 
 
 def _partner_commit(judgement: RunJudgement) -> str | None:

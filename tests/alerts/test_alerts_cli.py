@@ -57,10 +57,10 @@ def test_judging_the_newest_run_prints_the_answer_first(store: str) -> None:
     assert result.output.splitlines()[0] == "1 regressed (1 flagged)"
 
 
-def test_the_json_is_a_list_of_verdicts_with_their_evidence(store: str) -> None:
+def test_the_json_holds_the_verdicts_with_their_evidence(store: str) -> None:
     result = run("judge", "--store", store, "--format", "json")
 
-    (verdict,) = json.loads(result.output)
+    (verdict,) = json.loads(result.output)["verdicts"]
     assert verdict["benchmark"] == "softmax[rows=1024]"
     assert verdict["name"] == "softmax"
     assert verdict["parameters"] == {"rows": 1024}
@@ -186,4 +186,4 @@ def test_the_module_is_the_command_and_loads_no_drawing_or_gpu_package(store: st
     )
 
     assert loaded.stdout.strip() == "[]"
-    assert json.loads(command.stdout)[0]["outcome"] == "REGRESSED"
+    assert json.loads(command.stdout)["verdicts"][0]["outcome"] == "REGRESSED"

@@ -72,11 +72,11 @@ def test_the_nearest_file_decides_and_the_stored_verdict_says_so(checkout: Path)
 
 
 def test_the_json_names_what_is_not_the_default(checkout: Path) -> None:
-    assert [item["policy"] for item in json.loads(run("judge", "--format", "json").output)] == [{}]
+    assert [item["policy"] for item in json.loads(run("judge", "--format", "json").output)["verdicts"]] == [{}]
 
     configure(checkout)
 
-    (item,) = json.loads(run("judge", "--format", "json").output)
+    (item,) = json.loads(run("judge", "--format", "json").output)["verdicts"]
     assert item["policy"] == {"confirm_effect": 0.02, "flag_effect": 0.2}
 
 

@@ -11,7 +11,7 @@ from builders import a_header, a_measurement, a_run, a_sha
 from judgements import JUDGED_AT
 
 from alerts.compare import compare
-from alerts.jsonform import verdicts_json
+from alerts.jsonform import judgement_json
 from alerts.judging import judge_run
 from alerts.markdown import render_markdown
 from alerts.message import compose
@@ -195,7 +195,7 @@ def test_json_text_and_comment_show_both_sessions(database: Database) -> None:
 
     judgement = judge_run(database, first)
 
-    (told,) = [v for v in json.loads(verdicts_json(judgement)) if v["name"] == "softmax"]
+    (told,) = [v for v in json.loads(judgement_json(judgement))["verdicts"] if v["name"] == "softmax"]
     assert told["second"]["run_id"] == again
     assert told["second"]["outcome"] == "REGRESSED"
     assert told["second"]["effect"] == pytest.approx(0.04, abs=0.005)
@@ -207,7 +207,7 @@ def test_json_text_and_comment_show_both_sessions(database: Database) -> None:
 def test_a_run_that_met_no_second_session_has_none_in_its_json(database: Database) -> None:
     judgement = judge_run(database, measure(database, 0))
 
-    assert [v["second"] for v in json.loads(verdicts_json(judgement))] == [None, None]
+    assert [v["second"] for v in json.loads(judgement_json(judgement))["verdicts"]] == [None, None]
     assert "Second session" not in render_text(compose(judgement))
 
 
