@@ -64,7 +64,7 @@ def content_text(channel: Channel, content: str) -> str:
     if channel is not Channel.EMAIL:
         return json.dumps(json.loads(content), indent=2)
     mail = message_from_string(content, _class=EmailMessage, policy=policy.default)
-    headers = [f"{name}: {shown.visible(str(mail[name]), limit=1000)}" for name in _SHOWN_HEADERS]
+    headers = [f"{name}: {shown.one_line(str(mail[name]), limit=1000)}" for name in _SHOWN_HEADERS]
     parts = [part.get_content_type() for part in mail.walk() if not part.is_multipart()]
     body = mail.get_body(("plain",))
     text = "" if body is None else body.get_content()
