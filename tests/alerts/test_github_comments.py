@@ -211,7 +211,7 @@ def test_two_jobs_that_create_at_once_end_with_one_comment_of_both(hub: FakeGitH
 
 def test_a_section_that_another_job_wrote_over_is_written_again(hub: FakeGitHub) -> None:
     hub.say(a_section("2", text="### other").whole)
-    patched = []
+    patched: list[str] = []
 
     def write_over(asked: str) -> None:
         if asked.startswith("GET") and asked.endswith("comments") and len(patched) == 1:
