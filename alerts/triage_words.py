@@ -20,7 +20,7 @@ _VERBS = {
     Action.MUTE: "muted",
     Action.UNMUTE: "unmuted",
     Action.ASSIGN: "assigned",
-    Action.NOTE: "noted on",
+    Action.NOTE: "noted",
     Action.LINK: "linked",
     Action.REVOKE: "took back",
 }
@@ -43,19 +43,24 @@ def acceptance_words(event: TriageEvent) -> str:
     return f"accepted at {shown.short(event.commit_sha)} by {person(event.decided_by)} on {event.day}{why}"
 
 
-def event_words(event: TriageEvent) -> str:
-    """One event as a sentence without its time."""
-    words = f"{person(event.decided_by)} {_VERBS[event.action]} "
-    if event.action is Action.REVOKE:
-        words += f"{(event.revokes or '')[:SHORT_ID]}, about "
-    words += f"{shown.visible(event.scope.label, limit=LABEL_LIMIT)} at {shown.short(event.commit_sha)}"
+def deed_words(event: TriageEvent) -> str:
+    """What was done, without who, about what and why: ``muted until 2027-01-31``."""
+    words = _VERBS[event.action]
+    if event.revokes is not None:
+        words += f" {event.revokes[:SHORT_ID]}"
     if event.muted_until is not None:
         words += f" until {event.muted_until}"
     if event.assignee is not None:
         words += f" to {person(event.assignee)}"
-    if event.url is not None:
-        words += f" with {shown.visible(event.url)}"
-    return f"{words}: {body_words(event)}" if event.body else words
+    return words
+
+
+def event_words(event: TriageEvent) -> str:
+    """One event as a sentence without its time: ``Ada muted until 2027-01-31 softmax at 1a2b3c4d5: why``."""
+    about = f"{shown.visible(event.scope.label, limit=LABEL_LIMIT)} at {shown.short(event.commit_sha)}"
+    link = "" if event.url is None else f" {shown.visible(event.url)}"
+    why = f": {body_words(event)}" if event.body else ""
+    return f"{person(event.decided_by)} {deed_words(event)}{link}, {about}{why}"
 
 
 def body_words(event: TriageEvent) -> str:

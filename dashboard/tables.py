@@ -99,8 +99,19 @@ def link(text: str, address: str, *, more: str | None = None) -> Markup:
 def outside_link(text: str, address: str) -> Markup:
     """A link that leaves the dashboard: it opens elsewhere, and tells nobody where it was clicked."""
     return Markup(
-        f'<a href="{escape(address)}" target="_blank" rel="noopener noreferrer nofollow">{escape(text)}</a>'
+        f'<a class="kw-out" href="{escape(address)}" target="_blank" rel="noopener noreferrer nofollow">'
+        f"{escape(text)}</a>"
     )
+
+
+def facts(*lines: Sequence[Markup]) -> Markup:
+    """A paragraph of lines, each of parts with a space between them."""
+    return Markup(f'<p class="kw-facts">{"<br>".join(" ".join(parts) for parts in lines)}</p>')
+
+
+def strong(text: str) -> Markup:
+    """Text that is to be seen first."""
+    return Markup(f"<strong>{escape(text)}</strong>")
 
 
 def tier_badge(tier: Tier, evidence: Sequence[str] = ()) -> Markup:

@@ -10,10 +10,9 @@ import streamlit as st
 from alerts.errors import AlertsError
 from dashboard import person, queries, states, triage_store, url_state
 from dashboard.errors import UnknownSeries
-from dashboard.formatting import count_of, format_effect, format_effect_interval, gpu_label, literal
+from dashboard.formatting import count_of, gpu_label, literal
 from dashboard.read_only import is_read_only
-from dashboard.tables import verdict_badge
-from dashboard.triage_tables import changes_table, events_table, subject_of
+from dashboard.triage_tables import change_facts, changes_table, events_table
 from dashboard.url_state import page_address
 from store import shown
 from store.errors import StoreError
@@ -52,20 +51,21 @@ def show() -> None:
     st.title("Triage")
     _show_what_was_said()
     found = triage_store.changes()
-    view = url_state.switch("Show", "show", (_WAITING, _DECIDED, _BRANCHES, _HISTORY), default=_WAITING)
-    if view == _HISTORY:
-        _show_history(triage_store.events())
-        return
     commits = {
         sha: commit
         for repository in dict.fromkeys(change.repository for change in found)
         for sha, commit in queries.commits(repository).items()
     }
     names = {header.gpu_uuid: gpu_label(header.gpu_name, header.gpu_uuid) for header in headers}
-    _show_changes(_kept(found, view), view, commits, names)
     chosen = _chosen(found)
-    if chosen is not None:
+    if chosen is not None:  # above the list: a click on a row leads to the top of the page
         _show_one(chosen, commits, names)
+        st.subheader("All changes")
+    view = url_state.switch("Show", "show", (_WAITING, _DECIDED, _BRANCHES, _HISTORY), default=_WAITING)
+    if view == _HISTORY:
+        _show_history(triage_store.events())
+    else:
+        _show_changes(_kept(found, view), view, commits, names)
 
 
 def _kept(found: Sequence[Change], view: str) -> list[Change]:
@@ -90,7 +90,7 @@ def _show_changes(
     here = {} if view == _WAITING else {"show": view}
     st.html(changes_table(kept, commits, names, page_address, kept=here))
     st.caption(
-        f"{count_of(len(kept), 'change')}, worst first. A click on a benchmark opens it below. "
+        f"{count_of(len(kept), 'change')}, worst first. A click on a benchmark opens it. "
         "One change is what two sessions showed, with the commits after it that still look back behind it."
     )
 
@@ -111,25 +111,13 @@ def _chosen(found: Sequence[Change]) -> Change | None:
 
 
 def _show_one(change: Change, commits: Mapping[str, Commit], names: Mapping[str, str]) -> None:
-    series, verdict = change.series, change.verdict
-    st.subheader(literal(series.case.label), anchor="change")
-    st.html(verdict_badge(verdict))
-    between = format_effect_interval(verdict.effect_low, verdict.effect_high)
-    where = literal(names.get(series.gpu_uuid, series.gpu_uuid))
-    st.markdown(
-        f"**{format_effect(verdict.effect)}** ({between}) since `{shown.short(change.commit_sha)}` "
-        f"{literal(subject_of(change, commits))}  \n{where}, tier {verdict.tier}: {literal(verdict.message)}"
-    )
-    trend, commit, *_ = st.columns([1, 1, 4])
-    trend.page_link("views/trends.py", label="Trend", query_params={"series": series.id})
-    commit.page_link(
-        "views/commit.py", label="Commit", query_params={"sha": change.commit_sha, "benchmark": series.id}
-    )
+    st.subheader(literal(change.series.case.label), anchor=False)
+    st.html(change_facts(change, commits, names, page_address))
     everything = triage_store.events()
     revoked = {event.revokes: event for event in everything if event.action is Action.REVOKE}
     about = [event for event in everything if change.concerns(event)]
     if about:
-        st.html(events_table(about))
+        st.html(events_table(about, page_address))
     if is_read_only():
         st.info("These pages are read only: decide with `alerts triage`.")
         return
@@ -174,7 +162,7 @@ def _fields(action: Action) -> dict[str, Any]:
     if action is Action.MUTE:
         today = datetime.now(UTC).date()
         until: date = st.date_input(
-            "Until and with (UTC)",
+            "Last day (UTC)",
             value=today + _MUTE_USUAL,
             min_value=today,
             max_value=today + MUTE_LONGEST,
@@ -235,7 +223,7 @@ def _show_history(events: Sequence[TriageEvent]) -> None:
     if not events:
         st.info("Nothing was decided yet.")
         return
-    st.html(events_table(events[-_EVENTS_SHOWN:]))
+    st.html(events_table(events[-_EVENTS_SHOWN:], page_address))
     left_out = len(events) - _EVENTS_SHOWN
     st.caption(
         count_of(len(events), "event")

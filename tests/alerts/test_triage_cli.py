@@ -77,7 +77,7 @@ def test_a_confirmed_change_is_listed_until_it_is_accepted() -> None:
 
     said = triage("accept", "softmax", "--at", SEVEN, "--as", "Ada", "-m", "wanted: more exact")
 
-    assert said.split("  ", 1)[1] == "Ada accepted softmax at 000000000: wanted: more exact\n"
+    assert said.split("  ", 1)[1] == "Ada accepted, softmax at 000000000: wanted: more exact\n"
     assert triage("list") == (
         "0 changes to decide about\n\n1 more: decided, recovered, or on branches (--all shows them)\n"
     )
@@ -130,8 +130,8 @@ def test_assigning_noting_and_linking_leave_a_change_open_and_show_beside_it() -
 
     assert said.startswith("1 change to decide about")
     assert "assigned to Grace" in said
-    assert "softmax[rows=1024]: Ada noted on softmax at 000000000: since the new launcher" in said
-    assert "Ada linked softmax at 000000000 with https://example.org/issues/7" in said
+    assert "softmax[rows=1024]: Ada noted, softmax at 000000000: since the new launcher" in said
+    assert "Ada linked https://example.org/issues/7, softmax at 000000000" in said
 
 
 @pytest.mark.usefixtures("store")
@@ -140,7 +140,7 @@ def test_taking_a_decision_back_opens_the_change_again_and_stays_in_the_history(
 
     said = triage("revoke", accepted, "-m", "too early", "--as", "Bob")
 
-    assert f"Bob took back {accepted}, about softmax at 000000000: too early" in said
+    assert f"Bob took back {accepted}, softmax at 000000000: too early" in said
     assert triage("list").startswith("1 change to decide about")
     assert [event["action"] for event in events()] == ["accept", "revoke"]
     again = run("triage", "revoke", accepted)
@@ -207,4 +207,4 @@ def test_what_a_person_typed_drives_no_terminal() -> None:
     triage("note", "softmax", "-m", "\x1b[31mred\nnext\u202e", "--as", "Eve\x07")
 
     for said in (triage("list"), triage("list", "--history")):
-        assert r"Eve\x07 noted on softmax at 000000000: \x1b[31mred next\u202e" in said
+        assert r"Eve\x07 noted, softmax at 000000000: \x1b[31mred next\u202e" in said
