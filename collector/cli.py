@@ -23,6 +23,9 @@ from collector.paired import Pair, collect_pair
 from collector.progress import Bar, Interrupts
 from collector.report import run_json, run_text
 from collector.run import collect_run
+from collector.telling import tell
+from store.configuration import load_configuration
+from store.database import DEFAULT_URL
 from store.errors import StoreError
 from store.records import Outcome, Standing
 
@@ -95,6 +98,7 @@ def _collect_run(plan: Plan, options: dict[str, Any]) -> None:
         click.echo(json.dumps(run_json(run, kept.verdicts), indent=2, allow_nan=False))
     else:
         click.echo(run_text(run, kept.verdicts))
+    _tell(run, kept, options)
     _exit_by(run, [kept], options)
 
 
@@ -109,6 +113,7 @@ def _collect_pair(plan: Plan, options: dict[str, Any]) -> None:
         click.echo(json.dumps(pair_json(pair, candidate.verdicts), indent=2, allow_nan=False))
     else:
         click.echo(pair_text(pair, candidate.verdicts))
+    _tell(pair.candidate, candidate, options)
     _exit_by(pair.candidate, [baseline, candidate], options)
 
 
@@ -128,6 +133,14 @@ def _measured(measure: Callable[[Bar], Measured]) -> Measured:
 
 def _say(text: str) -> None:
     click.echo(text, err=True)
+
+
+def _tell(run: Run, kept: Kept, options: dict[str, Any]) -> None:
+    """Have people told of what was judged, where the configuration asks for it."""
+    if kept.verdicts is not None:
+        configuration = load_configuration(options["config"], start=options["repo"])
+        for line in tell(run.header.run_id, options["url"] or DEFAULT_URL, configuration):
+            _say(line)
 
 
 def _exit_by(run: Run, kept: list[Kept], options: dict[str, Any]) -> None:
