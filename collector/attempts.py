@@ -175,4 +175,10 @@ def failed_run(plan: Plan, machine: Machine, error: CollectorError, *, started_a
         message=str(error),
         source=", ".join(plan.suites or ("builtin",)),
     )
-    return Run(header=header, measurements=(), failures=(failure,), history=history.history)
+    return Run(
+        header=header,
+        measurements=(),
+        failures=(failure,),
+        history=history.history,
+        git_tags=history.git_tags,
+    )
