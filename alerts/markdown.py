@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from alerts.message import by_reason
+from alerts.verdicts import CHANGES
 from store import shown
 from store.records import Outcome, Standing
 
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 BYTES_MAX = 60_000
 _LABEL_LIMIT = 200
 _NAMED_IN_GROUP = 30
+_PICTURE_WIDTH = 560
 _NOTE_BYTES = 200  # what one "and N more" line may take
 ZERO_WIDTH_SPACE = "\u200b"
 # Markup, and what makes links by itself: "@name", "#12", "://", "www.".
-_ACTIVE = re.compile(r"[&<>|`\[\]\\*_#~$@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_ACTIVE = re.compile(r"[&<>\"|`\[\]\\*_#~$@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|s|ms|us|ns)(?:[ )*]|$))")
 _TABLE = (
-    "| Benchmark | Change (95 %) | Verdict | Baseline | Candidate | Tier | Rests on |",
+    "| Benchmark | Change (95\u00a0%) | Verdict | Baseline | Candidate | Tier | Rests on |",
     "|---|---|---|---|---|---|---|",
 )
 _SIGNS = {
@@ -155,7 +158,6 @@ def _blocks(message: Message, around: Surroundings) -> list[_Block]:
         _Block((), [line for row in message.changed for line in _trend(row, around)], ()),
         _Block(["**Kernels that changed**", ""], list(_kernels(message.changed))),
         _Block(["**Second session**", ""], list(_second_sessions(message.changed))),
-        _Block(["**Measured twice**", ""], list(_sessions(message.changed))),
         _Block(["**Not measured**", ""], list(_not_measured(message.not_measured))),
         _Block(["**Inconclusive**", ""], list(_inconclusive(message.inconclusive))),
         _Block(
@@ -171,19 +173,25 @@ def _table_row(row: Row) -> str:
     q_value = "" if verdict.q_value is None else f", q {shown.probability(verdict.q_value)}"
     cells = (
         code(row.label),
-        _bold_change(row),
+        _change(row),
         _SIGNS.get((verdict.outcome, verdict.standing), "") + _prose(row.decided),
         "-" if verdict.baseline is None else shown.interval(verdict.baseline, verdict.series.quantity),
         shown.interval(verdict.candidate, verdict.series.quantity),
         verdict.tier,
         _prose(row.compared + q_value),
     )
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(map(_tied, cells))} |"
 
 
-def _bold_change(row: Row) -> str:
+def _tied(text: str) -> str:
+    """A number stays on one line with its unit."""
+    return _UNIT.sub("\u00a0", text)
+
+
+def _change(row: Row) -> str:
+    """The change with its interval, in bold where it is one."""
     change, _, interval = row.effect.partition(" (")
-    return f"**{change}** ({interval}" if interval else change
+    return f"**{change}** ({interval}" if interval and row.verdict.outcome in CHANGES else row.effect
 
 
 def _trend(row: Row, around: Surroundings) -> Iterable[str]:
@@ -197,7 +205,8 @@ def _trend(row: Row, around: Surroundings) -> Iterable[str]:
         link = f" ([all runs]({around.dashboard}/trends?{query}))"
     if trend.picture_url is not None:
         # One row each: a picture is kept with its caption or dropped with it.
-        yield f"{code(row.label)}{link}\n\n![{_prose(trend.words)}]({trend.picture_url})\n"
+        picture = f'<img src="{trend.picture_url}" width="{_PICTURE_WIDTH}" alt="{_prose(trend.words)}">'
+        yield f"{code(row.label)}{link}\n\n{picture}\n"
     else:
         yield f"{code(row.label)}: {code(trend.sparkline)} {_prose(trend.words)}{link}\n"
 
@@ -206,12 +215,6 @@ def _kernels(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         for change in row.kernels:
             yield f"- {code(row.label)}: {code(change.name, limit=120)} {_prose(change.what)}"
-
-
-def _sessions(rows: Iterable[Row]) -> Iterable[str]:
-    for row in rows:
-        if row.sessions is not None:
-            yield f"- {code(row.label)}: {_prose(row.sessions)}"
 
 
 def _second_sessions(rows: Iterable[Row]) -> Iterable[str]:

@@ -192,7 +192,7 @@ def test_a_picture_is_put_on_its_own_branch_once_and_shown(hub: FakeGitHub, stor
     ((branch, path),) = hub.files
     assert branch == "kernelwatch/pictures"
     assert hub.files[branch, path].startswith(b"\x89PNG")
-    assert f"(https://github.com/{REPOSITORY}/raw/kernelwatch/pictures/{path})" in hub.bodies()[0]
+    assert f'<img src="https://github.com/{REPOSITORY}/raw/kernelwatch/pictures/{path}" ' in hub.bodies()[0]
     assert sum(entry.endswith("/git/refs") for entry in hub.log) == 1
 
 
