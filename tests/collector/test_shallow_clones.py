@@ -29,6 +29,7 @@ def _clone(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     tree.git("checkout", "-q", "-b", "feature")
     tree.commit("Change something")
     tree.commit("Change something else")
+    tree.git("checkout", "-q", "main")
     clone = tree.clone(tmp_path / "clone", "--depth", "1", "--branch", "feature")
     monkeypatch.chdir(clone.path)
     return clone
