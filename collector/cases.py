@@ -41,6 +41,7 @@ class Options:
         time_limit_s: longest time that set-up and one window may take together.
         iterations: samples of a window, in place of what the time budget allows.
         warmup_calls: calls before the first sample, in place of warming up by time.
+        renamed_from: what the benchmark was called before, so that it keeps its history.
     """
 
     params: Params | None = None
@@ -53,6 +54,7 @@ class Options:
     time_limit_s: float = 60.0
     iterations: int | None = None
     warmup_calls: int | None = None
+    renamed_from: str | None = None
 
     def __post_init__(self) -> None:
         _check_work("flops", self.flops)
@@ -66,6 +68,8 @@ class Options:
             count = getattr(self, name)
             if count is not None and (type(count) is not int or count < 1):
                 raise ValueError(f"{name} is {count!r}: give a whole number of at least 1")
+        if self.renamed_from is not None and not str(self.renamed_from).isidentifier():
+            raise ValueError(f"renamed_from is {self.renamed_from!r}: give the name of the function before")
 
 
 def benchmark(
@@ -80,6 +84,7 @@ def benchmark(
     time_limit_s: float = 60.0,
     iterations: int | None = None,
     warmup_calls: int | None = None,
+    renamed_from: str | None = None,
 ) -> Callable[[Function], Function]:
     """Say about a ``bench_*`` function what cannot be guessed; see `Options` for each argument.
 
@@ -101,6 +106,7 @@ def benchmark(
         time_limit_s=time_limit_s,
         iterations=iterations,
         warmup_calls=warmup_calls,
+        renamed_from=renamed_from.removeprefix(PREFIX) if isinstance(renamed_from, str) else renamed_from,
     )
 
     def attach(function: Function) -> Function:
@@ -112,6 +118,8 @@ def benchmark(
                 f"@benchmark(...) decorates {name}, which nobody would run: call it {PREFIX}{name}, "
                 f"since benchmarks are the functions whose name begins with {PREFIX}"
             )
+        if options.renamed_from == name.removeprefix(PREFIX):
+            raise ValueError(f"{name} cannot be renamed from itself: give the name that it had before")
         setattr(function, OPTIONS_ATTRIBUTE, options)
         return function
 

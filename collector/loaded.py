@@ -32,6 +32,7 @@ class CaseInfo:
     time_limit_s: float
     flops: float | None
     bytes_moved: float | None
+    renamed_from: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def loaded_from(message: Mapping[str, Any], only: Sequence[str]) -> Loaded:
             source=case["source"],
             subject=case["subject"],
             tags=tuple(case["tags"]),
+            renamed_from=case["renamed_from"],
             time_limit_s=case["time_limit_s"],
             flops=case["flops"],
             bytes_moved=case["bytes_moved"],

@@ -110,6 +110,7 @@ def _measurement(
         bytes_moved=case.bytes_moved,
         windows=windows,
         fold_version=FOLD_VERSION,
+        renamed_from=case.renamed_from,
     )
 
 

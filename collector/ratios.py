@@ -74,6 +74,7 @@ def _ratio(ours: Measurement, other: Measurement) -> list[Measurement]:
             ),
             windows=windows,
             fold_version=FOLD_VERSION,
+            renamed_from=ours.renamed_from,
         )
     ]
 

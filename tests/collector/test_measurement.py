@@ -33,6 +33,7 @@ CASE = CaseInfo(
     time_limit_s=60.0,
     flops=4e7,
     bytes_moved=3e7,
+    renamed_from="soft_max",
 )
 SOFTMAX = ["softmax", [1024, 1, 1], [128, 1, 1], [0, 0, 0], 40, 0, 1]
 FALLBACK = ["softmax_slow", [1024, 1, 1], [128, 1, 1], [0, 0, 0], 64, 0, 3]
@@ -100,6 +101,7 @@ def test_good_windows_make_one_measurement_of_tier_a() -> None:
         "temperature_c": Reading(value=41),
         "power_w": Reading(error="NVMLError: Not Supported"),
     }
+    assert measurement.renamed_from == "soft_max"
 
 
 def test_a_sample_at_another_clock_is_kept_marked_and_left_out_of_the_fold() -> None:

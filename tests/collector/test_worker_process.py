@@ -25,7 +25,7 @@ from suite_files import a_suite_file
 def test_a_suite_runs_where_nothing_of_kernelwatch_is_installed(bare_python: str, tmp_path: Path) -> None:
     source = """
     from collector.suite import benchmark
-    @benchmark(params={"rows": [1, 2]}, tags=["pure"])
+    @benchmark(params={"rows": [1, 2]}, tags=["pure"], renamed_from="bench_w")
     def bench_x(rows): return lambda: sum(range(rows))
     """
     with a_session(bare_python, tmp_path, source) as session:
@@ -33,6 +33,7 @@ def test_a_suite_runs_where_nothing_of_kernelwatch_is_installed(bare_python: str
         run_passes(session)
 
     assert [len(windows) for windows in session.collected.windows.values()] == [2, 2]
+    assert [case.renamed_from for case in session.loaded.cases] == ["w", "w"]
     assert session.collected.failures == []
     assert session.collected.context["torch.version"] == {"error": "torch is not installed"}
 
