@@ -81,7 +81,7 @@ def _new_series(candidate: SeriesPoint, evidence: Evidence, runs: int) -> str | 
     before = [
         point
         for point in alike
-        if point.series != candidate.series and evidence.line[point.header.commit_sha or ""] >= oldest
+        if point.series != candidate.series and evidence.line[point.header.commit_sha or ""] > oldest
     ]
     if not before or len(own) >= runs:
         return None

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from alerts.excuses import excused
 from alerts.gathering import gather
 from alerts.judge import JudgedPoint, RunJudgement, judge_evidence
+from alerts.multiplicity import with_q_values
 from alerts.policy import Policy
 from alerts.standing import settle
+from store.records import PairedRole
 from store.runs import find_runs
 from store.verdicts import load_verdicts, save_verdicts
 
@@ -49,9 +51,27 @@ def judge_run(
         if _confirm_alike(other, judgement.header)
     ]
     settled = _settle(database, [judgement, *together], sessions, rules)
+    settled = _beside_other_gpus(database, judgement.header, settled)
     save_verdicts(database, settled)
     own = [verdict for verdict in settled if verdict.run_id == judgement.header.run_id]
     return excused(database, judgement.with_verdicts(own), at=moment)
+
+
+def _beside_other_gpus(database: Database, header: RunHeader, settled: Sequence[Verdict]) -> list[Verdict]:
+    """These verdicts, and those of the commit's newest runs on other GPUs, with q-values over all of them."""
+    if header.commit_sha is None or header.dirty or header.confirms_run_id is not None:
+        return list(settled)
+    newest: dict[str, str] = {}
+    for run in find_runs(database, commit_sha=header.commit_sha):
+        whole = run.confirms_run_id is None and run.paired_role is not PairedRole.BASELINE
+        if whole and not run.dirty and run.repository == header.repository:
+            newest.setdefault(run.gpu_uuid, run.run_id)
+    newest.pop(header.gpu_uuid, None)
+    others = load_verdicts(database, run_ids=sorted(newest.values()))
+    own = [verdict for verdict in settled if verdict.run_id == header.run_id]
+    rest = [verdict for verdict in settled if verdict.run_id != header.run_id]
+    fresh = with_q_values([*own, *others])
+    return [*rest, *fresh[: len(own)], *(v for v in fresh[len(own) :] if v not in others)]
 
 
 def _sessions_on_commit(database: Database, header: RunHeader) -> list[RunHeader]:
