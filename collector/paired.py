@@ -89,7 +89,8 @@ def collect_pair(plan: Plan, against: str, watcher: Watcher) -> Pair:
     started_at = datetime.now(UTC)
     seed = secrets.randbits(32) if plan.seed is None else plan.seed
     deepen_as_asked(plan)
-    base_sha = Repository(top_folder(plan.repository)).resolve(against)
+    repository = Repository(top_folder(plan.repository))
+    base_sha = repository.resolve(repository.base(against))
     base_plan = replace(plan, revision=base_sha, traces=None)  # traces are of the candidate
     with contextlib.ExitStack() as stack:
         candidate, baseline = (_open(stack, side) for side in (plan, base_plan))
