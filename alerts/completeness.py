@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from alerts.baseline import SENTINEL, conditions, distance, measured_before, on_line
 from store import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from alerts.judge import Evidence
     from store.records import Case, RunHeader, SeriesPoint
@@ -39,11 +39,8 @@ def missing_cases(evidence: Evidence, *, runs: int) -> dict[Case, str]:
 
 def never_measured(evidence: Evidence) -> tuple[Case, ...]:
     """Cases that failed in this run, and of which no earlier run on the line has a number either."""
-    known = {
-        evidence.renames.case(point.series.case)
-        for point in (*evidence.paired, *evidence.history)
-        if point in evidence.paired or on_line(evidence.header, point.header, evidence.line)
-    }
+    earlier = (point for point in evidence.history if on_line(evidence.header, point.header, evidence.line))
+    known = {point.series.case for point in (*evidence.paired, *earlier)}
     failed = {failure.case for failure in evidence.failures if failure.case is not None}
     return tuple(sorted(failed - known, key=lambda case: case.label))
 
@@ -64,24 +61,29 @@ def new_series(evidence: Evidence, *, runs: int) -> str | None:
         evidence: what the run is judged by.
         runs: how many runs a pool takes; a series that has as many is new no more.
     """
-    said = Counter(filter(None, (_new_series(point, evidence, runs) for point in evidence.candidates)))
+    alike: dict[tuple[object, ...], list[SeriesPoint]] = defaultdict(list)
+    for point in evidence.history:
+        alike[_but_environment(point)].append(point)
+    said = Counter(
+        sentence
+        for point in evidence.candidates
+        if (sentence := _new_series(point, alike[_but_environment(point)], evidence.line, runs)) is not None
+    )
     return said.most_common(1)[0][0] if said else None
 
 
-def _new_series(candidate: SeriesPoint, evidence: Evidence, runs: int) -> str | None:
-    alike = [
-        point
-        for point in measured_before(candidate, evidence.history, evidence.line)
-        if _but_environment(point) == _but_environment(candidate)
-    ]
+def _new_series(
+    candidate: SeriesPoint, history: Sequence[SeriesPoint], line: Mapping[str, int], runs: int
+) -> str | None:
+    alike = measured_before(candidate, history, line)
     own = [point for point in alike if point.series == candidate.series]
     # Of another environment, and older than the first of its own: else two environments take turns.
     first = own[-1] if own else candidate
-    oldest = evidence.line[first.header.commit_sha or ""] if own else -1
+    oldest = line[first.header.commit_sha or ""] if own else -1
     before = [
         point
         for point in alike
-        if point.series != candidate.series and evidence.line[point.header.commit_sha or ""] > oldest
+        if point.series != candidate.series and line[point.header.commit_sha or ""] > oldest
     ]
     if not before or len(own) >= runs:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -179,7 +179,13 @@ class RunJudgement:
 
 def judge_evidence(evidence: Evidence, rules: Rules, *, judged_at: datetime) -> RunJudgement:
     """Judge every point of a run against its ancestors, and say what is missing."""
-    baselines = {point.series: _baseline_of(point, evidence, rules) for point in evidence.candidates}
+    by_series: dict[SeriesKey, list[SeriesPoint]] = defaultdict(list)
+    for point in evidence.history:
+        by_series[point.series].append(point)
+    baselines = {
+        point.series: _baseline_of(point, by_series[point.series], evidence, rules)
+        for point in evidence.candidates
+    }
     missing = missing_cases(evidence, runs=rules.general.pool_size)
     return RunJudgement(
         header=evidence.header,
@@ -194,7 +200,9 @@ def judge_evidence(evidence: Evidence, rules: Rules, *, judged_at: datetime) -> 
     )
 
 
-def _baseline_of(point: SeriesPoint, evidence: Evidence, rules: Rules) -> Baseline | Doubt:
+def _baseline_of(
+    point: SeriesPoint, own: Sequence[SeriesPoint], evidence: Evidence, rules: Rules
+) -> Baseline | Doubt:
     """The paired run, which needs no history; else the pool or single run; else why there is none."""
     policy = policy_for(point, rules)
     partner = choose_partner(point, evidence.paired, policy, evidence.paired_failures)
@@ -202,7 +210,7 @@ def _baseline_of(point: SeriesPoint, evidence: Evidence, rules: Rules) -> Baseli
         return partner
     found = history_unknown(evidence.header) or choose_baseline(
         point,
-        evidence.history,
+        own,
         evidence.line,
         policy,
         evidence.landmarks.get(point.series, NO_LANDMARKS),

@@ -7,7 +7,7 @@ commit does. docs/decisions/0008-baseline-cuts.md says why.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from alerts.baseline import (
     distance,
     form_baseline,
     is_usable,
-    measured_before,
+    on_line,
     sharing_spread,
 )
 from alerts.direction import larger_is_better
@@ -74,11 +74,27 @@ def choose_baseline(
         policy: how many runs a pool takes, and of which tier.
         landmarks: what divides the history.
     """
-    own_series = (point for point in history if point.series == candidate.series)
-    usable = [point for point in measured_before(candidate, own_series, line) if is_usable(point, policy)]
-    if landmarks.accepted is not None:
-        oldest = line[landmarks.accepted]
-        usable = [point for point in usable if line[point.header.commit_sha or ""] <= oldest]
+    unique = {
+        point.header.run_id: point
+        for point in history
+        if point.series == candidate.series
+        and on_line(candidate.header, point.header, line)
+        and is_usable(point, policy)
+    }
+    usable = sorted(unique.values(), key=lambda point: distance(point.header, line))
+    if landmarks.accepted is None:
+        return _divided(usable, line, policy, landmarks)
+    oldest = line[landmarks.accepted]
+    since = [point for point in usable if line[point.header.commit_sha or ""] <= oldest]
+    found = _divided(since, line, policy, landmarks)
+    # A reader wonders why a series with a long history has so few runs to be compared with.
+    return replace(found, accepted=landmarks.accepted) if found and len(since) < len(usable) else found
+
+
+def _divided(
+    usable: Sequence[SeriesPoint], line: Mapping[str, int], policy: Policy, landmarks: Landmarks
+) -> Baseline | None:
+    """The pool of the newest level and its anchor, from all points that may serve, nearest first."""
     divided = _Divided(_starts(usable, line, policy, landmarks.steps), line, policy, landmarks)
     improved = next((start.points for start in divided.starts if not start.is_worse), len(usable))
     since = usable[:improved]  # an improvement that lasted is what everything after it has to keep
