@@ -30,6 +30,7 @@ class Baseline:
         run_sd: standard deviation of the log centres of runs of the same code; None for a single run.
         run_df: degrees of freedom that it was estimated with.
         since: of an anchor, the release or commit up to which its runs go.
+        accepted: the accepted change before which nothing was taken, where older runs were there.
         anchor: older runs for the second comparison; None where there are too few.
     """
 
@@ -39,6 +40,7 @@ class Baseline:
     run_sd: float | None = None
     run_df: int = 0
     since: str | None = None
+    accepted: str | None = None
     anchor: Baseline | None = None
 
     @property
@@ -116,11 +118,14 @@ def describe(baseline: Baseline) -> str:
     newest = shown.short(baseline.nearest.header.commit_sha)
     if baseline.kind is BaselineKind.PAIRED:
         return f"the paired run of {newest} in the same session"
+    after = (
+        "" if baseline.accepted is None else f" since the change accepted at {shown.short(baseline.accepted)}"
+    )
     if baseline.kind is BaselineKind.SINGLE:
-        return f"one run of {newest}"
+        return f"one run of {newest}{after}"
     if baseline.since is not None:
         return f"{shown.count(len(baseline.points), 'run')} up to {shown.visible(baseline.since)}"
-    return f"{shown.count(len(baseline.points), 'run')} up to {newest}"
+    return f"{shown.count(len(baseline.points), 'run')} up to {newest}{after}"
 
 
 def anchored(points: Sequence[SeriesPoint], *, since: str) -> Baseline:

@@ -106,7 +106,7 @@ def test_a_muted_regression_is_judged_and_shown_and_ends_in_no_failure(store: st
     triage("mute", "softmax", "--until", str(TOMORROW), "-m", "driver fault", "--as", "Ada")
 
     muted = run(*judge)
-    as_json = json.loads(run(*judge, "--format", "json").output)
+    as_json = json.loads(run(*judge, "--format", "json").output)["verdicts"]
 
     assert muted.exit_code == 0
     assert "1 regressed (1 confirmed, 1 of them muted)" in muted.output

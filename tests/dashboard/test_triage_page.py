@@ -156,7 +156,7 @@ def test_assigning_noting_and_linking_leave_a_change_waiting(
     assert "assigned to Grace" in text
     assert "since the new launcher" in text
     assert (
-        '<a href="https://example.org/issues/7" target="_blank" rel="noopener noreferrer nofollow">' in text
+        'href="https://example.org/issues/7" target="_blank" rel="noopener noreferrer nofollow">' in text
     )
 
 
