@@ -19,6 +19,7 @@ from alerts.mail_options import run_option
 from alerts.message import compose
 from alerts.naming import newest_run
 from alerts.options import config_option, format_option, store_option
+from alerts.order_command import order
 from alerts.outbox_commands import outbox
 from alerts.terminal import render_text
 from alerts.triage_commands import triage
@@ -118,6 +119,7 @@ def steps(url: str, gpu: str | None, form: str, config: Path | None) -> None:
 alerts.add_command(comment)
 alerts.add_command(config_command)
 alerts.add_command(email)
+alerts.add_command(order)
 alerts.add_command(outbox)
 alerts.add_command(triage)
 alerts.add_command(webhook)

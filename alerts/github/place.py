@@ -45,9 +45,9 @@ class Place:
         return f"/repos/{self.repository}"
 
     @property
-    def owner(self) -> str:
-        """Whose it is."""
-        return self.repository.partition("/")[0]
+    def slug(self) -> str:
+        """The repository as a run names it: ``host/owner/name``."""
+        return f"{self.server_url.partition('://')[2]}/{self.repository}"
 
     @property
     def name(self) -> str:

@@ -40,6 +40,12 @@ def take_in(
         StoreError: the store could not be copied.
     """
     runs = fetch_runs(client, workflow_run, name, folder=folder)
+    strangers = {run.header.repository for run in runs} - {client.place.slug}
+    if strangers:
+        raise GitHubError(
+            f"the artifact {shown.visible(name)!r} holds runs of {shown.visible(min(strangers))!r} and "
+            f"not of {client.place.slug!r}: measure in a checkout whose remote 'origin' is this repository"
+        )
     wanted = [run.header.run_id for run in runs if _is_judged(run.header, head_sha)]
     if not wanted:
         measured = sorted({shown.short(run.header.commit_sha) for run in runs})

@@ -290,6 +290,18 @@ def test_a_run_of_another_commit_than_githubs_is_not_judged(
 
 
 @pytest.mark.usefixtures("measured")
+def test_a_run_that_claims_another_repository_is_not_judged(
+    hub: FakeGitHub, store: str, tmp_path: Path
+) -> None:
+    hub.artifacts[12] = [("kernelwatch", a_zip(tmp_path, slower(repository="github.com/example/other")))]
+
+    result = comment(store, "--artifact", "kernelwatch")
+
+    assert result.exit_code == 3
+    assert "holds runs of 'github.com/example/other' and not of 'github.com/example/kernels'" in result.stderr
+
+
+@pytest.mark.usefixtures("measured")
 def test_an_artifact_that_is_not_there_is_named(hub: FakeGitHub, store: str) -> None:
     result = comment(store, "--artifact", "kernelwatch")
 
