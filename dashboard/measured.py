@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard.charts import windows as windows_charts
+from dashboard.drawing import draw
 from dashboard.formatting import count_of, format_interval, literal
 from dashboard.tables import Column, code, plain, table
 
@@ -21,7 +22,7 @@ def show_measurement(measurement: Measurement) -> None:
         + "; ".join(map(literal, measurement.tier_evidence))
         + _rates(measurement)
     )
-    st.altair_chart(
+    draw(
         windows_charts.windows_chart(measurement),
         alt=f"Samples of {measurement.case.label} in {count_of(len(measurement.windows), 'window')}; "
         f"interval {format_interval(measurement.interval, measurement.quantity)}. "

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 LOCK_DEADLINE_S = 5.0
 # Runs that are looked through for what is new; older ones are reached by Trends and Commit.
 RECENT_RUNS = 400
-_cached = st.cache_data(ttl=60, max_entries=64, show_spinner="Reading the store …")
+# Records are frozen and shared as they are: copying them would take longer than reading them.
+# Nobody changes the lists and mappings that hold them.
+_cached = st.cache_resource(ttl=60, max_entries=24, show_spinner="Reading the store …")
 
 Stamp = tuple[tuple[int, int] | None, ...]
 
@@ -136,10 +138,12 @@ def points(
     )
 
 
-def verdicts(run_ids: Sequence[str]) -> dict[tuple[str, str], Verdict]:
-    """The verdicts of runs, by run id and series id."""
+def verdicts(
+    run_ids: Sequence[str], series_ids: Sequence[str] | None = None
+) -> dict[tuple[str, str], Verdict]:
+    """The verdicts of runs, by run id and series id; with series given, of those alone."""
     url = store_url()
-    return _verdicts(url, stamp(url), tuple(run_ids))
+    return _verdicts(url, stamp(url), tuple(run_ids), None if series_ids is None else tuple(series_ids))
 
 
 def commits(repository: str) -> dict[str, Commit]:
@@ -241,8 +245,13 @@ def _points(
 
 
 @_cached
-def _verdicts(url: str, stamp: Stamp, run_ids: tuple[str, ...]) -> dict[tuple[str, str], Verdict]:  # noqa: ARG001 - key
-    found = store_verdicts.load_verdicts(_database(url), run_ids=run_ids)
+def _verdicts(
+    url: str,
+    stamp: Stamp,  # noqa: ARG001 - key
+    run_ids: tuple[str, ...],
+    series_ids: tuple[str, ...] | None,
+) -> dict[tuple[str, str], Verdict]:
+    found = store_verdicts.load_verdicts(_database(url), run_ids=run_ids, series_ids=series_ids)
     return {(verdict.run_id, verdict.series.id): verdict for verdict in found}
 
 

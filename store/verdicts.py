@@ -46,6 +46,7 @@ def load_verdicts(
     database: Database,
     *,
     run_ids: Sequence[str] | None = None,
+    series_ids: Sequence[str] | None = None,
     standing: Sequence[Standing] | None = None,
 ) -> list[Verdict]:
     """Verdicts, oldest decision first.
@@ -53,9 +54,10 @@ def load_verdicts(
     Args:
         database: the store.
         run_ids: only those on these runs, by their whole ids; None for all.
+        series_ids: only those on these series; None for all.
         standing: only those of these standings; None for all.
     """
-    chosen = only({"run_id": run_ids, "standing": standing})
+    chosen = only({"run_id": run_ids, "series_id": series_ids, "standing": standing})
     if chosen is None:
         return []
     with database.reading() as connection:

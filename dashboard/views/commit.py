@@ -10,6 +10,7 @@ from alerts.order import worst_first
 from dashboard import queries, states, url_state
 from dashboard.charts import effects as effects_charts
 from dashboard.differences import SENTINEL
+from dashboard.drawing import draw
 from dashboard.errors import UnknownCommit
 from dashboard.formatting import (
     count_of,
@@ -222,7 +223,7 @@ def _show_effects(verdicts: Sequence[Verdict]) -> None:
         return
     st.subheader("Candidate against baseline")
     shown = drawn[: effects_charts.ROWS_MAX]
-    st.altair_chart(
+    draw(
         effects_charts.effects_chart(shown),
         alt=f"Intervals of candidate and baseline of {count_of(len(shown), 'benchmark')}, worst first; "
         "the table above holds the numbers.",

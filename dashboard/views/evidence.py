@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import queries, url_state
 from dashboard.charts import clocks as clock_charts
+from dashboard.drawing import draw
 from dashboard.evidence import left_out, phases_table, samples_table, telemetry_table, windows_table
 from dashboard.formatting import count_of, format_amount, format_interval, format_moment, gpu_label, literal
 from dashboard.measured import show_measurement
@@ -91,7 +92,7 @@ def _show_clocks(measurement: Measurement) -> None:
     if not clock_charts.has_clocks(measurement):
         st.info("No clock was read beside these samples: this timer or this machine cannot give it.")
         return
-    st.altair_chart(
+    draw(
         clock_charts.clocks_chart(measurement),
         alt=f"SM clock after each sample and pause before it, for {measurement.case.label}, pass by pass. "
         "The tables of windows and samples hold every number.",

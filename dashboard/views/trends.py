@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import queries, states, url_state
 from dashboard.charts import trend as trend_charts
+from dashboard.drawing import draw
 from dashboard.errors import UnknownSeries
 from dashboard.formatting import count_of, gpu_label
 from dashboard.latest import lately, latest_rows
@@ -138,15 +139,14 @@ def _show_series(chosen: Sequence[SeriesPoint], repository: str, view: _View) ->
     commits = queries.commits(repository)
     line = main_line(headers, commits)
     placed = [header for header in headers if view.off_line or _is_shown(header, line)]
+    run_ids, series_ids = [h.run_id for h in placed], [point.series.id for point in chosen]
     history = _History(
         timeline=lay_out(placed, queries.positions(repository), newest=view.n_commits),
         commits=commits,
         line=line,
-        verdicts=queries.verdicts([header.run_id for header in placed]),
+        verdicts=queries.verdicts(run_ids, series_ids),
     )
-    points = queries.points(
-        run_ids=[header.run_id for header in placed], series_ids=[point.series.id for point in chosen]
-    )
+    points = queries.points(run_ids=run_ids, series_ids=series_ids)
     for point in chosen:
         _show_one(point, [p for p in points if p.series.id == point.series.id], history, view)
     _notes(history.timeline, n_hidden=len(headers) - len(placed), view=view)
@@ -181,11 +181,10 @@ def _show_one(known: SeriesPoint, points: Sequence[SeriesPoint], history: _Histo
         timeline=history.timeline,
         axis=axis,
     )
-    event = st.altair_chart(
+    event = draw(
         chart,
         key=f"trend.{known.series.id}",
-        on_select="rerun",
-        selection_mode=[trend_charts.PICK],
+        picks=trend_charts.PICK,
         alt=trend_charts.describe_trend(rows, series=known.series),
     )
     _lead_to_commit(event, history.commits)
