@@ -11,10 +11,12 @@ from alerts.verdicts import CHANGES
 from store.triage import load_triage_events
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
     from alerts.judge import RunJudgement
     from store.database import Database
+    from store.records import RunHeader, Verdict
+    from store.triage_events import TriageEvent
 
 
 def excused(database: Database, judgement: RunJudgement, *, at: datetime) -> RunJudgement:
@@ -24,11 +26,7 @@ def excused(database: Database, judgement: RunJudgement, *, at: datetime) -> Run
 
 
 def mark(judgement: RunJudgement, decisions: Decisions, *, at: datetime) -> RunJudgement:
-    """Mark on each point whether it is muted at a moment, or its change accepted on this very commit.
-
-    What was accepted on an earlier commit is no change any more: there the baseline begins.
-    """
-    commit_sha = judgement.header.commit_sha or ""
+    """Mark on each point whether it is muted at a moment, or its change accepted on this very commit."""
     on = at.astimezone(UTC).date()
     return replace(
         judgement,
@@ -36,10 +34,24 @@ def mark(judgement: RunJudgement, decisions: Decisions, *, at: datetime) -> RunJ
             replace(
                 item,
                 muted=decisions.mute(item.point.series, on=on),
-                accepted=decisions.accepted(item.point.series).get(commit_sha)
-                if item.verdict.outcome in CHANGES and not judgement.header.dirty
-                else None,
+                accepted=accepted_there(item.verdict, judgement.header, decisions),
             )
             for item in judgement.judged
         ),
     )
+
+
+def accepted_there(verdict: Verdict, header: RunHeader, decisions: Decisions) -> TriageEvent | None:
+    """The decision that accepts a change on the commit of its run, or None.
+
+    What was accepted on an earlier commit is no change any more: there the baseline begins.
+    Uncommitted changes are not what anybody accepted.
+    """
+    if verdict.outcome not in CHANGES or header.dirty or header.commit_sha is None:
+        return None
+    return decisions.accepted(verdict.series).get(header.commit_sha)
+
+
+def excuse_of(verdict: Verdict, header: RunHeader, decisions: Decisions, *, on: date) -> TriageEvent | None:
+    """The decision for which a verdict is no alarm on a day, or None: an acceptance before a mute."""
+    return accepted_there(verdict, header, decisions) or decisions.mute(verdict.series, on=on)

@@ -43,6 +43,11 @@ def acceptance_words(event: TriageEvent) -> str:
     return f"accepted at {shown.short(event.commit_sha)} by {person(event.decided_by)} on {event.day}{why}"
 
 
+def excuse_words(event: TriageEvent) -> str:
+    """An acceptance or a mute, beginning with the word ``accepted`` or ``muted``."""
+    return mute_words(event) if event.action is Action.MUTE else acceptance_words(event)
+
+
 def deed_words(event: TriageEvent) -> str:
     """What was done, without who, about what and why: ``muted until 2027-01-31``."""
     words = _VERBS[event.action]

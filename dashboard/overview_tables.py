@@ -103,6 +103,7 @@ def series_table(
     commits: Mapping[str, Commit],
     trails: Mapping[tuple[str, str], Sequence[float]],
     changes: Mapping[tuple[str, str], Difference] | None,
+    excuses: Mapping[tuple[str, str], str],
 ) -> Markup:
     """One row for each benchmark; with changes given, those stand in place of the verdict's effect."""
     columns = [
@@ -116,7 +117,7 @@ def series_table(
         Column("GPU", wide_only=True),
         Column("Commit"),
     ]
-    cells = [_series_cells(row, commits, trails, changes) for row in rows]
+    cells = [_series_cells(row, commits, trails, changes, excuses) for row in rows]
     return table("Latest word on each benchmark, worst first", columns, cells)
 
 
@@ -125,6 +126,7 @@ def _series_cells(
     commits: Mapping[str, Commit],
     trails: Mapping[tuple[str, str], Sequence[float]],
     changes: Mapping[tuple[str, str], Difference] | None,
+    excuses: Mapping[tuple[str, str], str],
 ) -> list[Markup]:
     header, point = row.header, row.point
     gpu = plain(gpu_label(header.gpu_name, header.gpu_uuid), more=header.gpu_uuid)
@@ -146,7 +148,7 @@ def _series_cells(
             ),
             f"{series.timer} · {series.cache_state} cache",
         ),
-        badge or verdict_badge(row.verdict),
+        badge or verdict_badge(row.verdict, excuses.get((point.header.run_id, series.id), "")),
         effect_cell(row.verdict) if changes is None else difference_cell(change),
         spark_cell(trails.get((series.id, header.repository), ())),
         link(

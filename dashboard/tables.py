@@ -122,16 +122,22 @@ def tier_badge(tier: Tier, evidence: Sequence[str] = ()) -> Markup:
     )
 
 
-def verdict_badge(verdict: Verdict | None) -> Markup:
-    """Sign, outcome and standing of a verdict; its reason shows when the mouse rests on it."""
+def verdict_badge(verdict: Verdict | None, excuse: str = "") -> Markup:
+    """Sign, outcome and standing of a verdict; its reason shows when the mouse rests on it.
+
+    Args:
+        verdict: None where nobody judged.
+        excuse: why it is no alarm, beginning with a word such as ``muted``; empty where it is one.
+    """
     if verdict is None:
         return Markup(f'<span class="kw-badge" style="--kw-color:{NEUTRAL_COLOR}">{Kind.NOT_JUDGED}</span>')
-    word = STANDING_WORDS[verdict.standing]
-    strong = " kw-strong" if verdict.standing is Standing.CONFIRMED else ""
+    words = [verdict.outcome.lower(), STANDING_WORDS[verdict.standing], excuse.partition(" ")[0]]
+    strong = " kw-strong" if verdict.standing is Standing.CONFIRMED and not excuse else ""
+    title = f"{excuse}\n{verdict.message}" if excuse else verdict.message
     return Markup(
         f'<span class="kw-badge{strong}" style="--kw-color:{OUTCOME_COLORS[verdict.outcome]}" '
-        f'title="{escape(verdict.message)}">{OUTCOME_SIGNS[verdict.outcome]} '
-        f"{verdict.outcome.lower()}{', ' + word if word else ''}</span>"
+        f'title="{escape(title)}">{OUTCOME_SIGNS[verdict.outcome]} '
+        f"{escape(', '.join(word for word in words if word))}</span>"
     )
 
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from alerts import deciding
+from alerts.excuses import excuse_of
+from alerts.triage import Decisions
+from alerts.triage_words import excuse_words
 from dashboard.queries import LOCK_DEADLINE_S, Stamp, stamp, store_url
 from store import triage as store_triage
 from store.database import Database
 from store.triage_events import Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import date
 
     from alerts.inbox import Change
+    from store.records import SeriesPoint, Verdict
     from store.triage_events import Action, TriageEvent
 
 _cached = st.cache_data(ttl=60, max_entries=8, show_spinner="Reading the store …")
@@ -32,6 +38,28 @@ def events() -> list[TriageEvent]:
     """Every event, oldest first."""
     url = store_url()
     return _events(url, stamp(url))
+
+
+def excuses(judged: Iterable[tuple[SeriesPoint, Verdict | None]]) -> dict[tuple[str, str], str]:
+    """Why verdicts are no alarm, such as ``muted until 2027-01-31 by Ada: why``: by run and series.
+
+    Args:
+        judged: points with their verdicts; those that nobody excused are left out.
+    """
+    known: dict[str, list[TriageEvent]] = defaultdict(list)
+    for event in events():
+        known[event.repository].append(event)
+    decisions = {repository: Decisions.of(about) for repository, about in known.items()}
+    today = datetime.now(UTC).date()
+    found = {}
+    for point, verdict in judged:
+        about = decisions.get(point.header.repository)
+        excuse = (
+            None if about is None or verdict is None else excuse_of(verdict, point.header, about, on=today)
+        )
+        if excuse is not None:
+            found[(point.header.run_id, point.series.id)] = excuse_words(excuse)
+    return found
 
 
 def scopes_of(change: Change) -> dict[str, Scope]:

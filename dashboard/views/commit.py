@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from alerts.order import worst_first
-from dashboard import queries, states, url_state
+from dashboard import queries, states, triage_store, url_state
 from dashboard.charts import effects as effects_charts
 from dashboard.differences import SENTINEL
 from dashboard.drawing import draw
@@ -190,20 +190,27 @@ def _show_measurements(measured: Sequence[SeriesPoint], verdicts: Mapping[str, V
         Column("Interval 95 %", numeric=True, wide_only=True), Column("Tier"),
         Column("Windows", numeric=True, wide_only=True), Column("Why", wide_only=True),
     ]  # fmt: skip
-    rows = [_measurement_cells(point, verdicts.get(point.series.id)) for point in measured]
+    excuses = triage_store.excuses((point, verdicts.get(point.series.id)) for point in measured)
+    rows = [
+        _measurement_cells(
+            point, verdicts.get(point.series.id), excuses.get((point.header.run_id, point.series.id), "")
+        )
+        for point in measured
+    ]
     st.html(table("Measurements of this run, worst first", columns, rows))
     st.caption("A name leads to its trend, a median to every sample behind it.")
 
 
-def _measurement_cells(point: SeriesPoint, verdict: Verdict | None) -> list[Markup]:
+def _measurement_cells(point: SeriesPoint, verdict: Verdict | None, excuse: str) -> list[Markup]:
     series = point.series
     evidence = page_address("evidence", {"run": point.header.run_id, "series": series.id})
+    said = [excuse] if excuse else []
     return [
         two_lines(
             link(series.case.label, page_address("trends", {"series": series.id}), more="Show the trend"),
             point.source,
         ),
-        verdict_badge(verdict),
+        verdict_badge(verdict, excuse),
         effect_cell(verdict),
         link(
             format_amount(point.interval.center, series.quantity),
@@ -213,7 +220,7 @@ def _measurement_cells(point: SeriesPoint, verdict: Verdict | None) -> list[Mark
         plain(format_interval(point.interval, series.quantity)),
         tier_badge(point.tier, point.tier_evidence),
         plain(str(point.interval.windows)),
-        two_lines(plain(verdict.message if verdict else ""), "; ".join(point.tier_evidence[:1])),
+        two_lines(plain(verdict.message if verdict else ""), "; ".join([*point.tier_evidence[:1], *said])),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from alerts.order import Kind
-from dashboard import queries, states, url_state
+from dashboard import queries, states, triage_store, url_state
 from dashboard.formatting import count_of, gpu_label
 from dashboard.latest import (
     Filters,
@@ -104,7 +104,8 @@ def _show_rows(
         kept = moved_first(kept, changes)
     everything = len(kept) <= _ROWS_AT_FIRST or url_state.flag(f"Show all {len(kept):,} rows", "all")
     shown = kept if everything else kept[:_ROWS_AT_FIRST]
-    st.html(series_table(shown, commits, _trails(shown, recent, line), changes))
+    excuses = triage_store.excuses((row.point, row.verdict) for row in shown if row.point is not None)
+    st.html(series_table(shown, commits, _trails(shown, recent, line), changes, excuses))
     if len(shown) < len(kept):
         st.caption(f"The worst {len(shown):,} of {len(kept):,} rows are shown.")
 

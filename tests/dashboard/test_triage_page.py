@@ -155,9 +155,7 @@ def test_assigning_noting_and_linking_leave_a_change_waiting(
     assert [event.action for event in load_triage_events(store)] == [Action.ASSIGN, Action.NOTE, Action.LINK]
     assert "assigned to Grace" in text
     assert "since the new launcher" in text
-    assert (
-        'href="https://example.org/issues/7" target="_blank" rel="noopener noreferrer nofollow">' in text
-    )
+    assert 'href="https://example.org/issues/7" target="_blank" rel="noopener noreferrer nofollow">' in text
 
 
 def test_an_address_that_is_none_is_refused(open_page: OpenPage, store: Database, change: Change) -> None:
@@ -196,6 +194,19 @@ def test_a_read_only_server_shows_decisions_without_a_form(
     assert not app.button
     assert not app.text_input
     assert not app.text_area
+
+
+def test_a_muted_regression_stays_in_sight_on_the_overview_and_at_its_commit(
+    open_page: OpenPage, store: Database, change: Change
+) -> None:
+    assert "regressed, confirmed, muted" not in text_of(open_page(store.url))
+    save_triage_events(store, [about(change, Action.MUTE, muted_until=TODAY)])
+
+    overview, commit = open_page(store.url), open_page(store.url, "commit", sha=change.commit_sha)
+
+    assert "regressed, confirmed, muted" in text_of(overview)
+    assert "regressed, confirmed, muted" in text_of(commit)
+    assert f"muted until {TODAY} by Ada Example: a known fault of the driver" in text_of(commit)
 
 
 def test_what_people_typed_is_text_wherever_it_stands(
