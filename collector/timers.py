@@ -53,9 +53,16 @@ class Timings:
 
 
 class Timer(Protocol):
-    """How calls are timed."""
+    """How calls are timed.
+
+    Attributes:
+        warmup_calls_min: the fewest calls that warm it up.
+        settles: whether the device is left idle for a moment before each call. Events would count
+            what it takes to wake up again.
+    """
 
     warmup_calls_min: int
+    settles: bool
 
     def preparing(self) -> contextlib.AbstractContextManager[None]:
         """What happens inside belongs to no iteration."""
@@ -84,6 +91,7 @@ class CuptiTimer:
     """
 
     warmup_calls_min = 10
+    settles = True
 
     def __init__(
         self, session: CuptiSession, device: Device, *, count_copies: bool, any_thread: bool, cold: bool
@@ -188,6 +196,7 @@ class EventTimer:
     """
 
     warmup_calls_min = 200
+    settles = False
 
     def __init__(self, device: Device, *, cold: bool, floor_ms: float = EVENT_FLOOR_MS) -> None:
         import torch
@@ -260,6 +269,7 @@ class WallTimer:
     """The host clock around a synchronised call, for machines without a GPU: always tier C."""
 
     warmup_calls_min = 10
+    settles = False
 
     def __init__(self, device: Device, *, cold: bool) -> None:
         self._device = device

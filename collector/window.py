@@ -215,7 +215,8 @@ def _prepare(rig: Rig) -> float:
         if rig.clears_cache:
             rig.device.clear_cache()
         rig.device.drain()
-        rig.device.settle()
+        if rig.timer.settles:
+            rig.device.settle()
     return pause_ms
 
 

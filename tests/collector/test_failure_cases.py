@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,18 @@ def test_the_cache_is_cleared_on_the_measured_device_and_persisting_lines_with_i
     assert world.current_device == 1
     assert f"allocate {256 << 20} int8 on cuda" in world.log
     assert world.log[-2:] == ["reset persisting lines", "flush"]
+
+
+def test_a_device_settles_for_a_fifth_of_a_millisecond(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_gpu_world(tmp_path, monkeypatch)
+    device = CudaDevice()
+
+    begin = time.perf_counter()
+    device.settle()
+
+    assert time.perf_counter() - begin >= 0.2e-3
 
 
 def test_a_cache_larger_than_the_usual_flush_is_cleared_twice_over(

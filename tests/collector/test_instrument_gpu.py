@@ -88,10 +88,9 @@ def test_events_read_more_than_a_tiny_kernel_takes() -> None:
     call = a_tiny_kernel()
 
     records = busy_ms(bench_kernel(call))
-    events = measure(call)
+    events = measure(call).median_ms
 
-    assert events.inner_reps > 1
-    assert 0.0005 < records < events.median_ms
+    assert 0.0005 < records < events
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,7 @@ def test_memsets_beside_many_kernels_are_pointed_out_or_counted() -> None:
         kernels_alone = bench_kernel(lambda: torch.topk(x, 8))
     counted = bench_kernel(lambda: torch.topk(x, 8), count_copies=True)
 
-    assert min(sample.n_kernels for sample in kernels_alone) > 1
+    assert all((sample.n_kernels or 0) > 1 for sample in kernels_alone)
     assert busy_ms(counted) > busy_ms(kernels_alone)
 
 

@@ -26,6 +26,7 @@ class Diary:
     """A timer, a device and an NVML that write down what they are asked to do."""
 
     warmup_calls_min = 10
+    settles = True
     index = 0
 
     def __init__(self, clocks: Sequence[tuple[int | None, int | None]] = ()) -> None:
@@ -111,6 +112,15 @@ def test_every_iteration_clears_the_cache_drains_settles_calls_and_reads_the_clo
     one = ["prepare", "clear", "drain", "settle", "prepared", "time 0", "call", "clock"]
     assert loop[: len(one)] == one
     assert [event for event in loop if event.startswith("time")] == ["time 0", "time 1", "time 2"]
+
+
+def test_a_timer_that_would_count_the_waking_up_gets_a_device_that_is_awake() -> None:
+    diary = Diary()
+    diary.settles = False
+
+    measure(diary)
+
+    assert "settle" not in diary.events
 
 
 def test_warming_up_follows_the_timed_loop_and_makes_at_least_ten_calls() -> None:
