@@ -19,11 +19,20 @@ from collector.errors import CheckoutError, NothingMeasuredError, WorkerError
 from collector.loaded import SENTINEL_TAG
 from collector.measurement import readings
 from collector.protocol import PROTOCOL_VERSION
-from collector.run import ONLY_READING, environment_key, gpu_lock, history_of, job_of, regime_of
+from collector.run import (
+    ONLY_READING,
+    SUITE_FROM_READING,
+    choices_of,
+    environment_key,
+    gpu_lock,
+    history_of,
+    job_of,
+    regime_of,
+)
 from collector.session import Session
 from store.coverage import runs_with_a_number
 from store.errors import StoreMissing
-from store.records import Failure, Reading, Run, RunHeader, Stage, Timer
+from store.records import Failure, Run, RunHeader, Stage, Timer
 from store.runs import find_runs
 
 if TYPE_CHECKING:
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
     from collector.errors import CollectorError
     from collector.run import Plan, Watcher
     from store.database import Database
-    from store.records import ClockRegime
+    from store.records import ClockRegime, Reading
 
 # What a commit brings on itself. Anything else is about the machine, and the next commit would meet it too.
 COMMIT_ERRORS = (CheckoutError, NothingMeasuredError, WorkerError)
@@ -105,11 +114,13 @@ def earlier_attempts(database: Database, repository: str, plan: Plan, machine: M
     """What the store holds of a plan; nothing where there is no store yet.
 
     Runs that were interrupted, that hold uncommitted changes, or that left out benchmarks the plan
-    asks for, do not count.
+    asks for, do not count. A commit that gave no number with another revision's suite was not tried
+    with this one.
 
     Raises:
-        StoreError: the store cannot be read.
+        StoreError: the store cannot be read, or git does not know where the suite comes from.
     """
+    choices = choices_of(plan)
     try:
         headers = find_runs(database)
         numbers = runs_with_a_number(database, repository, besides=SENTINEL_TAG)
@@ -117,19 +128,29 @@ def earlier_attempts(database: Database, repository: str, plan: Plan, machine: M
         return Attempts({}, frozenset())
     by_commit: dict[str, list[RunHeader]] = {}
     for header in headers:
-        if header.repository == repository and machine.measured(header) and _is_of(plan, header):
+        if (
+            header.repository == repository
+            and machine.measured(header)
+            and _is_of(plan, choices, header)
+            and (header.run_id in numbers or has_suite_of(choices, header))
+        ):
             by_commit.setdefault(header.commit_sha or "", []).append(header)
     return Attempts(by_commit, frozenset(numbers))
 
 
-def _is_of(plan: Plan, header: RunHeader) -> bool:
+def has_suite_of(choices: Mapping[str, Reading], header: RunHeader) -> bool:
+    """Whether a run took its suite from where the plan takes it, as ``choices_of`` says."""
+    return header.context.get(SUITE_FROM_READING) == choices.get(SUITE_FROM_READING)
+
+
+def _is_of(plan: Plan, choices: Mapping[str, Reading], header: RunHeader) -> bool:
     left_out = header.context.get(ONLY_READING)
     return (
         header.commit_sha is not None
         and not header.dirty
         and not header.interrupted
         and set(header.suites) == set(plan.suites or ("builtin",))
-        and (left_out is None or left_out.value == " ".join(sorted(plan.only)))
+        and left_out in (None, choices.get(ONLY_READING))
     )
 
 
@@ -145,7 +166,6 @@ def failed_run(plan: Plan, machine: Machine, error: CollectorError, *, started_a
         StoreError: git does not know the plan's revision.
     """
     history = history_of(plan)
-    context = {} if not plan.only else {ONLY_READING: Reading(value=" ".join(sorted(plan.only)))}
     header = RunHeader(
         run_id=str(uuid.uuid4()),
         repository=history.repository,
@@ -166,7 +186,7 @@ def failed_run(plan: Plan, machine: Machine, error: CollectorError, *, started_a
         suites=plan.suites or ("builtin",),
         tool_version=metadata.version("kernelwatch"),
         protocol_version=PROTOCOL_VERSION,
-        context=context,
+        context=choices_of(plan),
     )
     failure = Failure(
         case=None,

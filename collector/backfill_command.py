@@ -127,6 +127,9 @@ def backfill(context: click.Context, /, **own: Any) -> None:
         _work(options, _Task(plan, database, repository, machine, attempts, ahead))
     except (CollectorError, StoreError) as error:
         give_up(error)
+    except KeyboardInterrupt:
+        _say("interrupted before anything was measured")
+        sys.exit(EXIT_INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,7 @@ def _measure(task: _Task, commit: Commit, keeper: _Keeper) -> Run:
     try:
         run = attempt(task.plan, task.machine, commit, lambda own: collect_run(own, bar))
     finally:
+        keeper.interrupts.end_of_measuring()  # what was measured is kept, whoever interrupts now
         bar.close()
     if not has_number(run):
         _say("  no benchmark gave a number: remembered as failed")

@@ -66,6 +66,9 @@ def bisect(context: click.Context, /, **own: Any) -> None:
         _bisect(plan, options)
     except (CollectorError, StoreError) as error:
         give_up(error)
+    except KeyboardInterrupt:
+        _say("interrupted before anything was measured")
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def _bisect(plan: Plan, options: dict[str, Any]) -> None:
@@ -142,6 +145,7 @@ class _Measuring:
         try:
             return collect_pair(plan, against, bar)
         finally:
+            self._interrupts.end_of_measuring()  # what was measured is kept, whoever interrupts now
             bar.close()
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from collector.attempts import COMMIT_ERRORS, failed_run
+from collector.attempts import COMMIT_ERRORS, failed_run, has_suite_of
 from collector.bisect import CHANGES, Answer
 from collector.errors import CollectorError
 from collector.loaded import SENTINEL_TAG
+from collector.run import choices_of
 from store import shown
 from store.records import BaselineKind, Outcome, PairedRole, Reading
 from store.runs import load_run
@@ -118,6 +119,7 @@ class PairedCompare:
 
     def _stored(self, commit: Commit, base: Commit, passes: int) -> RunHeader | None:
         """The stored candidate's run with the most passes, where it has enough."""
+        choices = choices_of(self.plan)
         bases = {header.run_id for header in self.attempts.by_commit.get(base.sha, ())}
         found = [
             header
@@ -125,6 +127,7 @@ class PairedCompare:
             if header.paired_role is PairedRole.CANDIDATE
             and header.paired_with in bases
             and header.passes >= passes
+            and has_suite_of(choices, header)
         ]
         return max(found, key=lambda header: header.passes, default=None)
 

@@ -45,6 +45,7 @@ ENVIRONMENT_KEYS = {
 }
 PASSES, PASSES_QUICK = 8, 3
 ONLY_READING = "collect.only"  # the globs of a run that left out a part of its suite
+SUITE_FROM_READING = "collect.suite_from"  # the commit whose suite was measured, where it was another
 _FAILURES_SHOWN = 20
 
 
@@ -274,6 +275,21 @@ def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[
     return tuple(measurements), tuple(failure_of(message, loaded.known) for message in collected.failures)
 
 
+def choices_of(plan: Plan) -> dict[str, Reading]:
+    """What a run has to say about its suite besides the name: what was left out, and where it came from.
+
+    Raises:
+        StoreError: git does not know the revision that the suite comes from.
+    """
+    said: dict[str, Reading] = {}
+    if plan.only:
+        said[ONLY_READING] = Reading(value=" ".join(sorted(plan.only)))
+    if plan.suite_from is not None:
+        sha = Repository(top_folder(plan.repository)).resolve(plan.suite_from)
+        said[SUITE_FROM_READING] = Reading(value=sha)
+    return said
+
+
 def regime_of(session: Session, plan: Plan) -> ClockRegime:
     """The regime of a run. Without a GPU there is no clock to hold, and the series says free."""
     return plan.clocks if session.loaded.gpu_uuid else ClockRegime.FREE
@@ -289,8 +305,7 @@ def _header(
     interrupted: bool,
 ) -> RunHeader:
     context = readings(session.collected.context)
-    if plan.only:
-        context[ONLY_READING] = Reading(value=" ".join(sorted(plan.only)))
+    context |= choices_of(plan)
     loaded = session.loaded
     return RunHeader(
         run_id=str(uuid.uuid4()),

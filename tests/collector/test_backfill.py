@@ -229,13 +229,15 @@ def test_a_failed_commit_is_left_alone_until_it_is_asked_for(project: Project) -
     broken = ("backfill", "HEAD~3..HEAD~2")
     first = project.collect(*WALL, *broken)
     second = project.collect(*WALL, *broken)
-    third = project.collect(*WALL, *broken, "--retry-failed", "--suite-from", "HEAD")
+    third = project.collect(*WALL, *broken, "--retry-failed")
+    mended = project.collect(*WALL, *broken, "--suite-from", "HEAD")
 
-    assert (first.returncode, second.returncode, third.returncode) == (3, 0, 0), first.stderr + third.stderr
+    assert [done.returncode for done in (first, second, third, mended)] == [3, 0, 3, 0], mended.stderr
     assert "1 failed before, 0 to measure" in second.stdout
+    assert "0 failed before, 1 to measure" in mended.stdout, "with another suite it was never tried"
     assert stored(project) == [
-        ("Add a suite that cannot be imported", False), ("Add a suite that cannot be imported", True),
-    ]  # fmt: skip
+        ("Add a suite that cannot be imported", has_number) for has_number in (False, False, True)
+    ]
 
 
 def test_a_dry_run_says_which_suite_each_commit_would_get(project: Project) -> None:

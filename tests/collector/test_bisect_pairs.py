@@ -15,6 +15,7 @@ from collector.bisect_pairs import STUDY_READING, PairedCompare, only_of
 from collector.errors import CollectorError, NothingMeasuredError
 from collector.keeping import Kept
 from collector.paired import Pair
+from collector.run import SUITE_FROM_READING
 from store.database import Database
 from store.records import Case, Outcome, PairedRole, Reading
 from store.runs import find_runs, load_run, save_run
@@ -67,7 +68,10 @@ class World:
                 header={
                     "passes": plan.passes,
                     "suites": plan.suites,
-                    "context": {"collect.only": Reading(value=" ".join(sorted(plan.only)))},
+                    "context": {
+                        "collect.only": Reading(value=" ".join(sorted(plan.only))),
+                        **changes.get("context", {}),
+                    },
                     "paired_role": role,
                     "paired_with": a_header(int(other, 16), number=2 * self.measured + 1 - side).run_id,
                     "interrupted": changes.get("interrupted", False),
@@ -146,6 +150,14 @@ def test_a_pair_of_too_few_passes_or_the_other_way_round_will_not_do(world: Worl
     assert not world.compare()(BAD, GOOD, 16, None).reused
     assert not world.compare()(GOOD, BAD, 8, None).reused
     assert world.compare()(BAD, GOOD, 8, None).passes == 16, "of two the one with more passes"
+
+
+def test_a_pair_with_another_revision_s_suite_will_not_do(world: World) -> None:
+    world.pair = ({"context": {SUITE_FROM_READING: Reading(value=GOOD.sha)}}, {})
+    world.compare()(BAD, GOOD, 8, None)
+    world.pair = ({}, {})
+
+    assert not world.compare()(BAD, GOOD, 8, None).reused
 
 
 def test_an_interrupted_pair_is_kept_and_measured_anew_by_the_next_call(world: World) -> None:
