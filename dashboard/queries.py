@@ -138,6 +138,12 @@ def points(
     )
 
 
+def tagged_points(run_ids: Sequence[str], tag: str) -> list[SeriesPoint]:
+    """Statistics of the measurements of some runs that bear a tag, oldest run first."""
+    url = store_url()
+    return _tagged_points(url, stamp(url), tuple(run_ids), tag)
+
+
 def verdicts(
     run_ids: Sequence[str], series_ids: Sequence[str] | None = None
 ) -> dict[tuple[str, str], Verdict]:
@@ -242,6 +248,11 @@ def _points(
     series_ids: tuple[str, ...] | None,
 ) -> list[SeriesPoint]:
     return store_series.load_points(_database(url), run_ids=run_ids, series_ids=series_ids)
+
+
+@_cached
+def _tagged_points(url: str, stamp: Stamp, run_ids: tuple[str, ...], tag: str) -> list[SeriesPoint]:  # noqa: ARG001 - key
+    return store_series.load_points(_database(url), run_ids=run_ids, tag=tag)
 
 
 @_cached

@@ -68,6 +68,7 @@ def load_points(
     series_ids: Sequence[str] | None = None,
     benchmarks: Sequence[str] | None = None,
     gpu_uuids: Sequence[str] | None = None,
+    tag: str | None = None,
 ) -> list[SeriesPoint]:
     """Measurements without their samples, oldest run first.
 
@@ -77,6 +78,7 @@ def load_points(
         series_ids: only these series; None for all.
         benchmarks: only these benchmarks; None for all.
         gpu_uuids: only these GPUs; None for all.
+        tag: only benchmarks with this tag; None for all.
     """
     chosen = only(
         {
@@ -88,7 +90,14 @@ def load_points(
     )
     if chosen is None:
         return []
-    return _read(database, _CHOSEN.format(where=chosen.where, newest=""), chosen.parameters)
+    tagged = (
+        "" if tag is None else f"{'and' if chosen.where else 'where'} list_contains(measurements.tags, ?)"
+    )
+    return _read(
+        database,
+        _CHOSEN.format(where=f"{chosen.where} {tagged}", newest=""),
+        [*chosen.parameters, *([] if tag is None else [tag])],
+    )
 
 
 def load_newest_points(database: Database, *, run_ids: Sequence[str]) -> list[SeriesPoint]:

@@ -15,6 +15,7 @@ PAGES = {
     "overview": "views/overview.py", "trends": "views/trends.py", "commit": "views/commit.py",
     "triage": "views/triage.py",
     "evidence": "views/evidence.py",
+    "machine": "views/machine.py",
 }  # fmt: skip
 
 
