@@ -79,7 +79,8 @@ def stored_runs(database: Database, plan: Plan) -> list[Run]:
     """All whole runs of a commit on one GPU that a store holds.
 
     Runs of uncommitted changes are of other code; runs that were ended early, or whose passes
-    took turns with those of another commit, were made in another way.
+    took turns with those of another commit, were made in another way; a run that confirms
+    another holds the benchmarks that lay apart, and would make the spread look larger.
 
     Args:
         database: the store.
@@ -124,7 +125,8 @@ def study_id_of(runs: Sequence[Run]) -> str:
 
 
 def _is_whole(header: RunHeader) -> bool:
-    return not header.dirty and not header.interrupted and header.paired_with is None
+    chosen_for_its_flags = header.confirms_run_id is not None
+    return not (header.dirty or header.interrupted or header.paired_with or chosen_for_its_flags)
 
 
 def _is_asked_for(header: RunHeader, plan: Plan) -> bool:

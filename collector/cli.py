@@ -11,6 +11,9 @@ import click
 from collector.aa_command import aa
 from collector.backfill_command import backfill
 from collector.bisect_command import bisect
+from collector.confirm_stored import choose_stored, load_first, plan_of_first, refuse_what_the_run_says
+from collector.confirmation import confirmation_json, confirmation_text
+from collector.confirming import Request, confirm, second_session, unconfirmed
 from collector.doctor import doctor
 from collector.errors import CollectorError
 from collector.exits import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_REGRESSION, give_up
@@ -30,11 +33,13 @@ from store.errors import StoreError
 from store.records import Outcome, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
+    from collector.confirmation import Confirmation
     from collector.keeping import Kept
     from collector.run import Plan
-    from store.records import Run
+    from store.records import Run, Verdict
 
 Measured = TypeVar("Measured")
 
@@ -52,7 +57,7 @@ def collect(context: click.Context, /, **options: Any) -> None:
     """
     context.obj = options
     if context.invoked_subcommand is None:
-        _collect(options)
+        _collect(context, options)
 
 
 @collect.command("list")
@@ -79,7 +84,11 @@ collect.add_command(bisect)
 collect.add_command(doctor)
 
 
-def _collect(options: dict[str, Any]) -> None:
+def _collect(context: click.Context, options: dict[str, Any]) -> None:
+    if options["confirm_run"] is not None:
+        refuse_what_the_run_says(context)
+        _confirm_stored(options)
+        return
     plan = plan_of(options)
     if options["fail_on"] is not None and options["output"] is not None and options["url"] is None:
         raise click.UsageError(
@@ -92,34 +101,102 @@ def _collect(options: dict[str, Any]) -> None:
 
 
 def _collect_run(plan: Plan, options: dict[str, Any]) -> None:
-    run = _measured(lambda bar: collect_run(plan, bar))
+    interrupts = Interrupts()
+    run = _measured(lambda bar: collect_run(plan, bar), interrupts)
     kept = keep_whatever(run, output=options["output"], url=options["url"], say=_say)
-    if options["output_format"] == "json":
-        click.echo(json.dumps(run_json(run, kept.verdicts), indent=2, allow_nan=False))
-    else:
-        click.echo(run_text(run, kept.verdicts))
-    _tell(run, kept, options)
-    _exit_by(run, [kept], options)
+    confirmation = _confirmed(run, kept, plan, options, interrupts)
+    verdicts = kept.verdicts if confirmation is None else confirmation.verdicts
+    _show(run_text(run, verdicts), run_json(run, verdicts), confirmation, options)
+    _tell(run.header.run_id, kept.verdicts, options)
+    _exit_by(run, [kept], verdicts, confirmation, options)
 
 
 def _collect_pair(plan: Plan, options: dict[str, Any]) -> None:
-    pair: Pair = _measured(lambda bar: collect_pair(plan, options["against"], bar))
+    interrupts = Interrupts()
+    pair: Pair = _measured(lambda bar: collect_pair(plan, options["against"], bar), interrupts)
     output = options["output"]
     beside = None if output is None else output.with_name(f"baseline-{output.name}")
     # The baseline first: the candidate is judged by it.
     baseline = keep_whatever(pair.baseline, output=beside, url=options["url"], say=_say)
-    candidate = keep_whatever(pair.candidate, output=output, url=options["url"], say=_say)
+    kept = keep_whatever(pair.candidate, output=output, url=options["url"], say=_say)
+    against = pair.baseline.header.commit_sha
+    confirmation = _confirmed(pair.candidate, kept, plan, options, interrupts, against=against)
+    verdicts = kept.verdicts if confirmation is None else confirmation.verdicts
+    _show(pair_text(pair, verdicts), pair_json(pair, verdicts), confirmation, options)
+    _tell(pair.candidate.header.run_id, kept.verdicts, options)
+    _exit_by(pair.candidate, [baseline, kept], verdicts, confirmation, options)
+
+
+def _confirmed(
+    run: Run,
+    kept: Kept,
+    plan: Plan,
+    options: dict[str, Any],
+    interrupts: Interrupts,
+    *,
+    against: str | None = None,
+) -> Confirmation | None:
+    """A second session for what was flagged, where that is wanted and can be."""
+    if run.header.interrupted or kept.problem is not None:
+        return None
+    if kept.verdicts is None:
+        _say(
+            "not judged: without a store nothing can be flagged or confirmed. Once it is judged where it is "
+            f"imported, `collect --confirm-run {options['output']} --only BENCHMARK` measures a flag again"
+        )
+        return None
+    output = options["output"]
+    request = _request(
+        options,
+        output=None if output is None else output.with_name(f"confirming-{output.name}"),
+        against=against,
+    )
+    if options["confirm"] and not interrupts.asked:
+        return confirm(run, kept.verdicts, plan, request)
+    return unconfirmed(run, kept.verdicts, request, interrupted=interrupts.asked)
+
+
+def _confirm_stored(options: dict[str, Any]) -> None:
+    """``--confirm-run``: the second session alone."""
+    try:
+        stored = load_first(options)
+        chosen = choose_stored(stored, options["only"], limit=options["confirm_benchmarks"])
+        plan = plan_of_first(plan_of(options), stored.run)
+    except (CollectorError, StoreError) as error:
+        give_up(error)
+    request = _request(options, output=options["output"], against=stored.against)
+    confirmation = second_session(stored.run, chosen, stored.verdicts, plan, request)
+    again = confirmation.again or stored.run
+    judged = confirmation.judged if confirmation.again is not None else confirmation.verdicts
+    _show(run_text(again, judged), run_json(again, judged), confirmation, options)
+    _tell(stored.run.header.run_id, confirmation.judged, options)
+    _exit_by(again, [], confirmation.verdicts, confirmation, options)
+
+
+def _request(options: dict[str, Any], *, output: Path | None, against: str | None) -> Request:
+    return Request(
+        benchmarks=options["confirm_benchmarks"],
+        minutes=options["confirm_minutes"],
+        against=against,
+        output=output,
+        url=options["url"],
+        say=_say,
+    )
+
+
+def _show(
+    text: str, document: dict[str, Any], confirmation: Confirmation | None, options: dict[str, Any]
+) -> None:
     if options["output_format"] == "json":
-        click.echo(json.dumps(pair_json(pair, candidate.verdicts), indent=2, allow_nan=False))
-    else:
-        click.echo(pair_text(pair, candidate.verdicts))
-    _tell(pair.candidate, candidate, options)
-    _exit_by(pair.candidate, [baseline, candidate], options)
+        told = None if confirmation is None else confirmation_json(confirmation)
+        click.echo(json.dumps(document | {"confirmation": told}, indent=2, allow_nan=False))
+        return
+    click.echo(text if confirmation is None else f"{text}\n\n{confirmation_text(confirmation)}")
 
 
-def _measured(measure: Callable[[Bar], Measured]) -> Measured:
+def _measured(measure: Callable[[Bar], Measured], interrupts: Interrupts) -> Measured:
     """What was measured, with a progress bar; a reason not to have measured ends the command."""
-    bar = Bar(Interrupts())
+    bar = Bar(interrupts)
     try:
         return measure(bar)
     except (CollectorError, StoreError) as error:
@@ -135,20 +212,30 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _tell(run: Run, kept: Kept, options: dict[str, Any]) -> None:
+def _tell(run_id: str, judged: Sequence[Verdict] | None, options: dict[str, Any]) -> None:
     """Have people told of what was judged, where the configuration asks for it."""
-    if kept.verdicts is not None:
+    if judged is not None:
         configuration = load_configuration(options["config"], start=options["repo"])
-        for line in tell(run.header.run_id, options["url"] or DEFAULT_URL, configuration):
+        for line in tell(run_id, options["url"] or DEFAULT_URL, configuration):
             _say(line)
 
 
-def _exit_by(run: Run, kept: list[Kept], options: dict[str, Any]) -> None:
+def _exit_by(
+    run: Run,
+    kept: Sequence[Kept],
+    verdicts: Sequence[Verdict] | None,
+    confirmation: Confirmation | None,
+    options: dict[str, Any],
+) -> None:
     """Say what went wrong, and leave with the exit code that tells what happened."""
-    problems = [each.problem for each in kept if each.problem is not None]
+    again = () if confirmation is None else confirmation.kept
+    problems = [each.problem for each in (*kept, *again) if each.problem is not None]
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
-    if run.header.interrupted:
+    if confirmation is not None and confirmation.interrupted:
+        click.echo("interrupted: the first session is kept, the second is missing in part or whole", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    if run.header.interrupted and confirmation is None:
         click.echo(
             "interrupted: the windows measured so far are kept, and the run is marked as interrupted",
             err=True,
@@ -159,8 +246,9 @@ def _exit_by(run: Run, kept: list[Kept], options: dict[str, Any]) -> None:
     if all(SENTINEL_TAG in measurement.tags for measurement in run.measurements):
         click.echo("Error: no benchmark of the suite gave a number", err=True)
         sys.exit(EXIT_NOTHING)
-    verdicts = kept[-1].verdicts or ()
-    confirmed = any(v.standing is Standing.CONFIRMED and v.outcome is Outcome.REGRESSED for v in verdicts)
+    confirmed = any(
+        v.standing is Standing.CONFIRMED and v.outcome is Outcome.REGRESSED for v in verdicts or ()
+    )
     if options["fail_on"] == "regression" and confirmed:
         sys.exit(EXIT_REGRESSION)
 

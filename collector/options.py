@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from collector.configuration import PASSES_MAX, configured
+from collector.confirmation import BENCHMARKS_MAX, MINUTES_MAX
 from collector.run import PASSES, PASSES_QUICK, Plan
 from store.configuration import CONFIG_VARIABLE
 from store.database import DEFAULT_URL
@@ -163,6 +164,34 @@ _RUN_ONLY = (
         default=None,
         help="Exit with 1 on a confirmed regression.",
     ),
+    click.option(
+        "--confirm/--no-confirm",
+        default=True,
+        show_default=True,
+        help="Measure what was flagged again, in a fresh session, which confirms or withdraws it.",
+    ),
+    click.option(
+        "--confirm-benchmarks",
+        type=click.IntRange(min=1),
+        default=BENCHMARKS_MAX,
+        show_default=True,
+        metavar="N",
+        help="Measure at most so many again, the worst first; the others stay flagged.",
+    ),
+    click.option(
+        "--confirm-minutes",
+        type=click.FloatRange(min=0, min_open=True, max=24 * 60),
+        default=MINUTES_MAX,
+        show_default=True,
+        metavar="MINUTES",
+        help="End the second session after so many minutes.",
+    ),
+    click.option(
+        "--confirm-run",
+        default=None,
+        metavar="RUN",
+        help="Measure only what this run flagged: the beginning of its id, or its bundle with --only.",
+    ),
 )
 
 
@@ -214,7 +243,7 @@ def refuse_run_only(options: dict[str, Any], command: str, *, measures_named_com
     Raises:
         UsageError: one of them was given.
     """
-    for name in ("output", "against", "traces", "fail_on"):
+    for name in ("output", "against", "traces", "fail_on", "confirm_run"):
         if options[name] is not None:
             flag = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{flag} has no meaning for `{command}`: leave it out")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.tables import aligned
 from store import shown
+from store.plain import to_plain
 from store.records import FoldStatus, Outcome, Quantity, Standing
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def run_json(run: Run, verdicts: Sequence[Verdict] | None) -> dict[str, Any]:
         "paired_with": header.paired_with,
         "paired_role": header.paired_role,
         "aa_study": header.aa_study,
+        "confirms_run_id": header.confirms_run_id,
         "gpu_uuid": header.gpu_uuid,
         "gpu_name": header.gpu_name,
         "timer": header.timer.value,
@@ -184,5 +186,6 @@ def _measurement_json(run: Run, measurement: Measurement, verdict: Verdict | Non
             "effect": verdict.effect,
             "effect_low": verdict.effect_low,
             "effect_high": verdict.effect_high,
+            "second": None if verdict.second is None else to_plain(verdict.second),
         },
     }

@@ -119,6 +119,7 @@ def test_stored_runs_are_the_whole_ones_of_this_commit(project: Tree, database: 
         a_measured_run(project, 3, dirty=True),
         a_measured_run(project, 4, interrupted=True),
         a_measured_run(project, 5, paired_with=OTHER_ID, paired_role=PairedRole.BASELINE),
+        a_measured_run(project, 9, confirms_run_id=chosen[0].header.run_id),
         a_measured_run(project, 6, repository="elsewhere"),
         a_measured_run(project, 7, commit_sha="f" * 40),
         a_measured_run(project, 8, timer=Timer.EVENTS),
