@@ -17,7 +17,7 @@ from collector.confirming import Request, confirm, second_session, unconfirmed
 from collector.doctor import doctor
 from collector.errors import CollectorError
 from collector.exits import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_REGRESSION, give_up
-from collector.keeping import keep_whatever
+from collector.keeping import Kept, keep_whatever
 from collector.listing import list_cases
 from collector.loaded import SENTINEL_TAG
 from collector.options import choosing, measuring, merged, plan_of, run_only
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.confirmation import Confirmation
-    from collector.keeping import Kept
     from collector.run import Plan
     from store.records import Run, Verdict
 
@@ -170,7 +169,7 @@ def _confirm_stored(options: dict[str, Any]) -> None:
     judged = confirmation.judged if confirmation.again is not None else confirmation.verdicts
     _show(run_text(again, judged), run_json(again, judged), confirmation, options)
     _tell(stored.run.header.run_id, confirmation.judged, options)
-    _exit_by(again, [], confirmation.verdicts, confirmation, options)
+    _exit_by(again, [Kept()], confirmation.verdicts, confirmation, options)
 
 
 def _request(options: dict[str, Any], *, output: Path | None, against: str | None) -> Request:
