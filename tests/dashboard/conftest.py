@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pages import OpenPage
+    from selenium.webdriver import Chrome
 
     from store.database import Database
 
@@ -30,3 +34,17 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
     from pages import OpenPage
 
     return OpenPage(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    """Chromium with an empty profile that logs every request."""
+    from served import chromium, missing_programs
+
+    if missing_programs():
+        reason = "Chromium or its driver is missing: run scripts/install_chromium.sh"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
+        yield chrome

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 from busy_store import sha_of
-from served import chromium, missing_programs, serving, set_scheme, wait_for
+from served import serving, set_scheme, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,18 +18,6 @@ if TYPE_CHECKING:
     from store.database import Database
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    """Chromium with an empty profile that logs every request."""
-    if missing_programs():
-        reason = "Chromium or its driver is missing: run scripts/install_chromium.sh"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
-        yield chrome
 
 
 @pytest.fixture(scope="module")
