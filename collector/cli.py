@@ -250,6 +250,9 @@ def _exit_by(
     )
     if options["fail_on"] == "regression" and confirmed:
         sys.exit(EXIT_REGRESSION)
+    if options["fail_on"] is not None and kept[-1].unanswered is not None:
+        click.echo(f"No pass: {kept[-1].unanswered}. What was not judged has not passed.", err=True)
+        sys.exit(EXIT_NOTHING)
 
 
 def main() -> None:

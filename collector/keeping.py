@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -31,10 +32,12 @@ class Kept:
 
     Attributes:
         verdicts: of the run; None where it was not judged.
+        unanswered: what the judge has no answer to, in counts such as ``1 failed``; or None.
         problem: what could not be done as asked, and where the run lies instead; or None.
     """
 
     verdicts: list[Verdict] | None = None
+    unanswered: str | None = None
     problem: str | None = None
 
 
@@ -72,11 +75,11 @@ def keep(
 
 def judge_stored(run_id: str, database: Database) -> Kept:
     """Have a run of the store judged; its verdicts, or what stood in their way."""
-    problem = _judge(run_id, database.url)
+    problem, unanswered = _judge(run_id, database.url)
     if problem is not None:
         return Kept(problem=f"the run is stored but could not be judged: {problem}")
     try:
-        return Kept(verdicts=load_verdicts(database, run_ids=[run_id]))
+        return Kept(verdicts=load_verdicts(database, run_ids=[run_id]), unanswered=unanswered)
     except StoreError as error:
         return Kept(problem=f"the run is stored and judged, but its verdicts could not be read: {error}")
 
@@ -110,8 +113,8 @@ def _write_rescue(run: Run) -> Path:
     return bundle
 
 
-def _judge(run_id: str, url: str) -> str | None:
-    """Have the run judged; returns why it could not be.
+def _judge(run_id: str, url: str) -> tuple[str | None, str | None]:
+    """Have the run judged; returns why it could not be, and else what has no answer.
 
     Rooms meet in the store: alerts is asked by its command, not imported. ``-P`` keeps a
     module called ``alerts`` in the user's folder from being taken for it.
@@ -121,7 +124,10 @@ def _judge(run_id: str, url: str) -> str | None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_JUDGE_LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
-        return f"it took longer than {_JUDGE_LIMIT_S} s; run `alerts judge --run {run_id} --store {url}`"
-    if done.returncode in _JUDGED:
-        return None
-    return done.stderr.strip() or f"`alerts judge` ended with status {done.returncode}"
+        return (
+            f"it took longer than {_JUDGE_LIMIT_S} s; run `alerts judge --run {run_id} --store {url}`",
+            None,
+        )
+    if done.returncode in _JUDGED and done.stdout:
+        return None, json.loads(done.stdout)["unanswered"]
+    return done.stderr.strip() or f"`alerts judge` ended with status {done.returncode}", None

@@ -162,7 +162,7 @@ _RUN_ONLY = (
         "--fail-on",
         type=click.Choice(["regression"]),
         default=None,
-        help="Exit with 1 on a confirmed regression.",
+        help="Exit with 1 on a confirmed regression, and with 3 where something was not judged.",
     ),
     click.option(
         "--confirm/--no-confirm",

@@ -72,6 +72,13 @@ def test_two_runs_of_a_commit_are_measured_stored_and_judged(project: Project) -
     assert all("provisional" in row and row.endswith("INCONCLUSIVE (tier-too-low)") for row in rows)
 
 
+def test_what_could_not_be_judged_is_no_pass(project: Project) -> None:
+    done = project.collect("--quick", "--fail-on", "regression")
+
+    assert done.returncode == 3
+    assert "No pass: 2 inconclusive. What was not judged has not passed." in done.stderr
+
+
 def test_a_bundle_alone_writes_no_store_and_can_be_imported_once(project: Project) -> None:
     done = project.collect("--passes", "1", "--output", "run.kernelwatch.gz")
 
