@@ -29,6 +29,7 @@ test: lint types unit ## everything that must pass before a change is merged
 lint: $(TEST_READY) ## style
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/zizmor --offline --quiet .github docs/workflows/*.yml
 
 types: $(TEST_READY) ## static types
 	$(BIN)/mypy

@@ -1,4 +1,4 @@
-"""Make docs/img/comment.png: the comment on real H200 runs with something planted, as GitHub renders it.
+"""Make the picture in docs/pr-bot.md: the comment on real runs with something planted, as GitHub renders it.
 
     python scripts/picture_of_comment.py
 
@@ -30,7 +30,7 @@ from alerts.trends import load_trends  # noqa: E402
 from store.database import Database  # noqa: E402
 from store.runs import save_run  # noqa: E402
 
-TARGET = ROOT / "docs/img/comment.png"
+TARGET = ROOT / "docs" / "img" / "comment.png"
 # What GitHub's own style does to a comment, as far as it changes the layout.
 STYLE = """
 body { margin: 0; background: #f6f8fa; color: #1f2328;
