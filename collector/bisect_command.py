@@ -118,6 +118,7 @@ def _pairs(
     database = Database(options["url"] or DEFAULT_URL)
     machine = survey(plan, Notes())
     name = repository.name()
+    measuring = _Measuring()
     return PairedCompare(
         plan=plan,
         machine=machine,
@@ -125,9 +126,9 @@ def _pairs(
         attempts=earlier_attempts(database, name, plan, machine),
         study_id=study_id_of(plan, machine, name, *ends),
         retry_failed=options["retry_failed"],
-        collect=_Measuring(),
-        keep=lambda run, judged: _keep(run, database, judged=judged),
-        judge=lambda run_id: judge_stored(run_id, database),
+        collect=measuring,
+        keep=lambda run, judged: measuring.unless_interrupted(_keep(run, database, judged=judged)),
+        judge=lambda run_id: measuring.unless_interrupted(judge_stored(run_id, database)),
     )
 
 
@@ -147,6 +148,17 @@ class _Measuring:
         finally:
             self._interrupts.end_of_measuring()  # what was measured is kept, whoever interrupts now
             bar.close()
+
+    def unless_interrupted(self, kept: Kept) -> Kept:
+        """What became of a run. Ctrl-C reaches the judge as well; then its problem is no error.
+
+        Raises:
+            KeyboardInterrupt: the judge was interrupted; the next call has the run judged.
+        """
+        if kept.problem is not None and self._interrupts.asked:
+            _say(kept.problem)
+            raise KeyboardInterrupt
+        return kept
 
 
 def _keep(run: Run, database: Database, *, judged: bool) -> Kept:
