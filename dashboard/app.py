@@ -23,6 +23,7 @@ page = st.navigation(
         st.Page(_HERE / "views" / "overview.py", title="Overview", default=True),
         st.Page(_HERE / "views" / "trends.py", title="Trends", url_path="trends"),
         st.Page(_HERE / "views" / "commit.py", title="Commit", url_path="commit"),
+        st.Page(_HERE / "views" / "compare.py", title="Compare", url_path="compare"),
         st.Page(_HERE / "views" / "machine.py", title="Machine", url_path="machine"),
         st.Page(_HERE / "views" / "evidence.py", title="Evidence", url_path="evidence"),
         st.Page(_HERE / "views" / "triage.py", title="Triage", url_path="triage"),

@@ -16,6 +16,7 @@ PAGES = {
     "triage": "views/triage.py",
     "evidence": "views/evidence.py",
     "machine": "views/machine.py",
+    "compare": "views/compare.py",
 }  # fmt: skip
 
 
