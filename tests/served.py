@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from selenium.webdriver import Chrome
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 SERVER_START_S = 60
 PAGE_S = 60
 _CHROMIUM_FLAGS = (
