@@ -38,6 +38,7 @@ from dashboard.tables import (
 from dashboard.url_state import page_address
 from store import shown
 from store.records import Outcome
+from store.sessions import both_sessions, short_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,14 +118,19 @@ def _check_run(headers: Sequence[RunHeader], run_id: str | None) -> None:
 
 
 def _choose_run(headers: Sequence[RunHeader]) -> str:
-    """The run that the URL names, else the newest of exactly this commit; others can be chosen."""
+    """The run that the URL names, else the newest of exactly this commit; others can be chosen.
+
+    One that confirms another holds only what the other flagged, and comes after it.
+    """
     names = {
         header.run_id: f"{format_moment(header.started_at)} · "
         f"{gpu_label(header.gpu_name, header.gpu_uuid)} · {header.timer}, {header.clock_regime} clocks"
         + (" · uncommitted changes" if header.dirty else "")
+        + (f" · confirms {short_run(header.confirms_run_id)}" if header.confirms_run_id else "")
         for header in headers
     }
-    default = next((header.run_id for header in headers if not header.dirty), headers[0].run_id)
+    whole = (header.run_id for header in headers if not header.dirty and header.confirms_run_id is None)
+    default = next(whole, headers[0].run_id)
     if len(names) == 1:
         return default
     return url_state.one("Run", "run", list(names), default=default, show=names.__getitem__)
@@ -204,7 +210,8 @@ def _show_measurements(measured: Sequence[SeriesPoint], verdicts: Mapping[str, V
 def _measurement_cells(point: SeriesPoint, verdict: Verdict | None, excuse: str) -> list[Markup]:
     series = point.series
     evidence = page_address("evidence", {"run": point.header.run_id, "series": series.id})
-    said = [excuse] if excuse else []
+    sessions = None if verdict is None else both_sessions(verdict)
+    said = [text for text in (sessions, excuse) if text]
     return [
         two_lines(
             link(series.case.label, page_address("trends", {"series": series.id}), more="Show the trend"),

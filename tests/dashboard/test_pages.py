@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from builders import a_failure, a_header, a_measurement, a_run, a_sha
+from builders import a_failure, a_header, a_measurement, a_run, a_second_session, a_sha, a_verdict
 from busy_store import BRANCH_COMMIT, sha_of
 from pages import links_of, specs_of, text_of
 
 from store.database import Database
 from store.runs import find_runs, save_run
 from store.series import load_points
+from store.verdicts import save_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,6 +182,24 @@ def test_a_commit_shows_verdicts_intervals_windows_kernels_and_failures(
     effects, windows = specs_of(app)
     assert "baseline_low" in json.dumps(effects)
     assert "sample (us)" in json.dumps(windows)
+
+
+def test_a_commit_opens_with_the_run_that_was_confirmed_and_tells_both_sessions(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    database = Database(tmp_path / "confirmed.duckdb")
+    first = a_run()
+    again = a_run(number=1, header={"confirms_run_id": first.header.run_id})
+    for run in (first, again):
+        save_run(database, run)
+    save_verdicts(database, [a_verdict(first, second=a_second_session(run_id=again.header.run_id))])
+
+    app = open_page(database.url, "commit", sha=first.header.commit_sha or "")
+
+    said = text_of(app)
+    assert f"+4.00 % in run {first.header.run_id[:8]}, +3.80 % (+3.10 % to +4.61 %) in run" in said
+    assert f"{again.header.run_id[:8]}: confirmed" in said
+    assert any(f"confirms {first.header.run_id[:8]}" in option for option in app.selectbox[0].options)
 
 
 def test_a_run_without_verdicts_says_how_to_judge_it(tmp_path: Path, open_page: OpenPage) -> None:
