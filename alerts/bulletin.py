@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from store.outbox_records import Fact
     from store.records import Case, RunHeader, SeriesPoint, Verdict
 
+_NAMES_MAX = 5
 _LABEL_LIMIT = 60
 _GPU_LIMIT = 40
 _TITLE_LIMIT = 140
@@ -52,6 +54,16 @@ class Section:
     def news(self) -> list[Row]:
         """The rows that are the news, worst first."""
         return [row for row in self.message.changed if row.verdict.series.id in self.due]
+
+    @property
+    def decision(self) -> str | None:
+        """The command by which a wanted change is accepted; None for code that no commit holds."""
+        header = self.message.header
+        if header.commit_sha is None or header.dirty or not self.due:
+            return None
+        names = dict.fromkeys(row.benchmark for row in self.news)
+        words = " ".join(shlex.quote(shown.visible(name)) for name in list(names)[:_NAMES_MAX])
+        return f"alerts triage accept {words} --at {shown.short(header.commit_sha)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,9 @@ _CAVEAT = "margin:0 0 12px;padding:8px 12px;background:#fff8c5"
 _PRE = "margin:0 0 16px;padding:8px 12px;background:#f6f8fa;white-space:pre-wrap"
 _ROWS_MAX = 50  # a mail is read on a phone; the rest is counted
 _CELL = "padding:6px 10px;border-bottom:1px solid #d8dee4;text-align:left;vertical-align:top"
+_FONT = "font:14px/1.45 -apple-system,Segoe UI,Helvetica,Arial,sans-serif"
+_TABLE = f"border-collapse:collapse;margin:0 0 16px;{_FONT}"  # old clients do not hand the font down
+_CODE = "font:13px ui-monospace,Consolas,monospace;word-break:break-word;overflow-wrap:anywhere"
 _COLOURS = {Outcome.REGRESSED: "#b42318", Outcome.IMPROVED: "#1a7f37"}
 _FLAGGED_COLOUR = "#9a6700"
 
@@ -35,7 +38,7 @@ def render_html(bulletin: Bulletin, content_ids: Sequence[str]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>kernelwatch</title></head>\n'
         '<body style="margin:0;padding:16px;background:#ffffff;color:#1f2328;'
-        f'font:14px/1.45 -apple-system,Segoe UI,Helvetica,Arial,sans-serif">\n{body}\n</body></html>\n'
+        f'{_FONT}">\n{body}\n</body></html>\n'
     )
 
 
@@ -50,7 +53,8 @@ def _section(section: Section, content_id: str) -> Iterable[str]:
     yield from _list("Kernels that changed", list(_kernels(message.changed)))
     yield from _list("Not measured", list(_not_measured(message.not_measured)))
     yield from _list("Inconclusive", list(_inconclusive(message.inconclusive)))
-    yield from _command(message.command)
+    yield from _command("Measure again", message.command)
+    yield from _command("Accept it, if it is wanted", section.decision)
     if section.left_out is not None:
         yield f'<p style="color:#57606a">{_safe(section.left_out)}</p>'
 
@@ -62,7 +66,7 @@ def _recoveries(recoveries: Sequence[Recovery]) -> Iterable[str]:
     heads = ("Benchmark", "Regressed with", "Before", "Regressed to", "Now", "Measured at")
     head = "".join(f'<th style="{_CELL};font-weight:600">{title}</th>' for title in heads)
     rows = "\n".join(_recovery(recovery) for recovery in recoveries[:_ROWS_MAX])
-    yield f'<table style="border-collapse:collapse;margin:0 0 16px"><tr>{head}</tr>\n{rows}</table>'
+    yield f'<table style="{_TABLE}"><tr>{head}</tr>\n{rows}</table>'
     if len(recoveries) > _ROWS_MAX:
         yield f"<p>and {len(recoveries) - _ROWS_MAX} more.</p>"
 
@@ -89,7 +93,7 @@ def _table(rows: Sequence[Row]) -> str:
         return ""
     heads = ("Benchmark", "Baseline", "Candidate", "Change (95&nbsp;%)", "Tier", "Verdict")
     head = "".join(f'<th style="{_CELL};font-weight:600">{title}</th>' for title in heads)
-    lines = [f'<table style="border-collapse:collapse;margin:0 0 16px"><tr>{head}</tr>']
+    lines = [f'<table style="{_TABLE}"><tr>{head}</tr>']
     lines += [_row(row) for row in rows[:_ROWS_MAX]]
     lines.append("</table>")
     if len(rows) > _ROWS_MAX:
@@ -139,9 +143,9 @@ def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
         yield f"{_safe(reason)} ({len(members)}): {_reason(why)}"
 
 
-def _command(command: str | None) -> Iterable[str]:
+def _command(title: str, command: str | None) -> Iterable[str]:
     if command is not None:
-        yield '<p style="margin:0 0 4px;font-weight:600">Measure again</p>'
+        yield f'<p style="margin:0 0 4px;font-weight:600">{title}</p>'
         yield f'<pre style="{_PRE}">{_safe(command, limit=2000)}</pre>'
 
 
@@ -168,7 +172,7 @@ def _small(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return f'<code style="font:13px ui-monospace,Consolas,monospace">{_safe(text, limit=120)}</code>'
+    return f'<code style="{_CODE}">{_safe(text, limit=120)}</code>'
 
 
 def _safe(text: str, *, limit: int = 700) -> str:

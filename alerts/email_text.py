@@ -39,6 +39,7 @@ def _section(section: Section) -> str:
         _titled("Inconclusive:", list(_inconclusive(message.inconclusive))),
         _titled("Unchanged:", _names(message.unchanged)),
         _titled("Measure again:", [f"  {message.command}"] if message.command else []),
+        _titled("Accept it, if it is wanted:", [f"  {section.decision}"] if section.decision else []),
         _wrapped(section.left_out or ""),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)

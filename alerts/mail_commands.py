@@ -174,7 +174,7 @@ def _drafts(
     for audience in audiences:
         found = desk.tell(audience)
         if not found.bulletins:
-            click.echo(f"{audience.name}: {why_nothing(judgements, audience, found.left_out)}")
+            click.echo(f"{audience.name}: {why_nothing(judgements, audience, found)}")
         drafts += [draft_of(bulletin, audience, sender=sender, now=now) for bulletin in found.bulletins]
     return drafts
 

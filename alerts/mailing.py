@@ -50,10 +50,12 @@ class Told:
 
     Attributes:
         left_out: regressions worth a message that are not told, counted by the reason.
+        waits: why nobody looked, or None.
     """
 
     bulletins: tuple[Bulletin, ...]
     left_out: Counter[str]
+    waits: str | None = None
 
 
 class Desk:
@@ -78,11 +80,14 @@ class Desk:
         self._changes = [change for change in changes if change.verdict.outcome is Outcome.REGRESSED]
         self._pictures = chart.can_draw()
         self._commits: dict[str, Mapping[str, Commit]] = {}
-        if not self._pictures:
-            _log.warning("mail goes out without a picture: install 'kernelwatch[alerts]' to have one")
+        self._said_why_none = False
 
     def tell(self, audience: Audience) -> Told:
         """What an audience is to be told now; nothing where its digest is not due yet."""
+        last = last_queued(self._database, "digest", audience.channel, audience.name)
+        if not audience.digest.is_due(last, self._now):
+            waits = f"the {audience.digest} digest went out at {last:%Y-%m-%d %H:%M} UTC"
+            return Told(bulletins=(), left_out=Counter(), waits=waits)
         known = told(self._database, audience.channel, audience.name)
         chosen = self._select(audience, known)
         recoveries = self._recoveries(known)
@@ -93,10 +98,6 @@ class Desk:
             )
         if not (chosen.due or recoveries):
             return Told(bulletins=(), left_out=chosen.left_out)
-        last = last_queued(self._database, "digest", audience.channel, audience.name)
-        if not audience.digest.is_due(last, self._now):
-            later = Counter({f"kept for the {audience.digest} digest": len(chosen.due) + len(recoveries)})
-            return Told(bulletins=(), left_out=chosen.left_out + later)
         digest = Bulletin(
             kind="digest",
             sections=self._sections(audience, chosen.due, chosen.left_out),
@@ -133,11 +134,20 @@ class Desk:
         return Selection(due=due, left_out=+(chosen.left_out + gone))
 
     def _runs(self, audience: Audience) -> list[str]:
-        """The runs that are asked about: for a digest also those since the one before the last."""
+        """The runs that are asked about: for a digest also those since the one before the last.
+
+        Of these only runs of commits that changed something matter, unless flags do as well.
+        """
         reach = _REACH.get(audience.digest)
         if reach is None:
             return sorted(self._named)
-        recent = {run.run_id for run in find_runs(self._database) if run.started_at >= self._now - reach}
+        places = {(change.repository, sha) for change in self._changes for sha in change.shas}
+        recent = {
+            run.run_id
+            for run in find_runs(self._database)
+            if run.started_at >= self._now - reach
+            and (audience.flagged or (run.repository, run.commit_sha) in places)
+        }
         return sorted(self._named | recent)
 
     def _judgement(self, run_id: str) -> RunJudgement:
@@ -187,7 +197,12 @@ class Desk:
         return tuple(sections)
 
     def _picture(self, item: JudgedPoint) -> Picture | None:
-        return draw_trend(self._database, item) if self._pictures else None
+        if self._pictures:
+            return draw_trend(self._database, item)
+        if not self._said_why_none:
+            _log.warning("mail goes out without a picture: install 'kernelwatch[alerts]' to have one")
+        self._said_why_none = True
+        return None
 
     def _recoveries(self, known: Collection[Fact]) -> list[tuple[Recovery, Fact]]:
         """Regressions that the audience was told of, and that are over since, each once."""
@@ -305,8 +320,10 @@ def _recovery_fact(fact: Fact, point: SeriesPoint) -> Fact:
     )
 
 
-def why_nothing(judgements: Sequence[RunJudgement], audience: Audience, left_out: Counter[str]) -> str:
+def why_nothing(judgements: Sequence[RunJudgement], audience: Audience, found: Told) -> str:
     """One sentence for the log of whoever expected a message."""
+    if found.waits is not None:
+        return f"{found.waits}: nothing was sent"
     what = "regression" if audience.flagged else "confirmed regression"
     where = (
         f"at {shown.short(judgements[0].header.commit_sha)}"
@@ -314,7 +331,7 @@ def why_nothing(judgements: Sequence[RunJudgement], audience: Audience, left_out
         else f"in {len(judgements)} runs"
     )
     said = f"no {what} of tier {audience.minimum} or better to tell {where}: nothing was sent"
-    notes = [counted(left_out)] if left_out else []
+    notes = [counted(found.left_out)] if found.left_out else []
     flagged = sum(waiting(judgement, audience) for judgement in judgements)
     if flagged and not audience.flagged:
         notes.append(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 JSON_VERSION = 1
 _SECTIONS_MAX = 5
 _ROWS_MAX = 8  # a chat is skimmed; the rest is counted
+_TEAMS_BYTES = 26_000  # of blocks; Teams refuses a message of more than 28 kB
 _HEADER_MAX = 150  # Slack's limit on a header
 _LABEL_LIMIT = 80
 _LINE_LIMIT = 500
@@ -54,9 +55,8 @@ def slack_object(bulletin: Bulletin) -> dict[str, Any]:
 
 def teams_object(bulletin: Bulletin) -> dict[str, Any]:
     """An Adaptive Card in the envelope that a workflow's webhook takes."""
-    runs = [[_run(f"kernelwatch: {bulletin.title}", weight="Bolder", size="Medium")]]
-    for part in _parts(bulletin):
-        runs += [[_run(text, **_TEAMS_STYLES[style])] for style, text in part]
+    title = _run(f"kernelwatch: {bulletin.title}", weight="Bolder", size="Medium")
+    lines = [_run(text, **_TEAMS_STYLES[style]) for part in _parts(bulletin) for style, text in part]
     return {
         "type": "message",
         "attachments": [
@@ -68,9 +68,7 @@ def teams_object(bulletin: Bulletin) -> dict[str, Any]:
                     "type": "AdaptiveCard",
                     "version": "1.4",
                     "msteams": {"width": "Full"},
-                    "body": [
-                        {"type": "RichTextBlock", "inlines": inlines, "spacing": "Small"} for inlines in runs
-                    ],
+                    "body": _within_teams_limit([_block(title), *map(_block, lines)]),
                 },
             }
         ],
@@ -125,6 +123,9 @@ def _section(section: Section) -> Iterable[tuple[str, str]]:
     if message.command is not None:
         yield "plain", "Measure again:"
         yield "code", shown.visible(message.command, limit=_COMMAND_LIMIT)
+    if section.decision is not None:
+        yield "plain", "Accept it, if it is wanted:"
+        yield "code", shown.visible(section.decision, limit=_COMMAND_LIMIT)
     if section.left_out is not None:
         yield "plain", section.left_out
 
@@ -159,6 +160,22 @@ def _recoveries(recoveries: Sequence[Recovery]) -> Iterable[tuple[str, str]]:
         )
     if len(recoveries) > _ROWS_MAX:
         yield "plain", f"and {len(recoveries) - _ROWS_MAX} more."
+
+
+def _block(run: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "RichTextBlock", "inlines": [run], "spacing": "Small"}
+
+
+def _within_teams_limit(blocks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many blocks from the top as Teams takes, and a line that counts the rest."""
+    kept: list[dict[str, Any]] = []
+    room = _TEAMS_BYTES
+    for block in blocks:
+        room -= len(json.dumps(block)) + 2  # and what parts it from the next
+        if room < 0:
+            return [*kept, _block(_run(f"and {len(blocks) - len(kept)} more lines."))]
+        kept.append(block)
+    return kept
 
 
 def _slack_part(part: _Part) -> Iterable[dict[str, Any]]:

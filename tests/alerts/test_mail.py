@@ -135,7 +135,8 @@ def test_a_mail_says_what_it_is_and_to_whom() -> None:
     assert mail["To"] == "gpu-team@example.org, ada@example.org"
     assert mail["Auto-Submitted"] == "auto-generated"
     assert "2 regressed (2 confirmed)" in part(mail, "plain")
-    assert "broken: failed in call (ValueError: shapes do not match)" in part(mail, "plain")
+    assert "broken: failed in call" in part(mail, "plain")
+    assert "  alerts triage accept softmax top_k --at 000000000" in part(mail, "plain")
 
 
 def test_what_an_audience_is_not_told_again_is_counted() -> None:
@@ -153,7 +154,7 @@ def test_the_same_message_has_the_same_id() -> None:
 def test_no_line_of_the_text_has_to_be_wrapped_but_commands() -> None:
     lines = render_mail_text(a_bulletin(a_section(), recoveries=(a_recovery(),))).splitlines()
 
-    assert [line for line in lines if len(line) > WIDTH and "collect --commit" not in line] == []
+    assert [line for line in lines if len(line) > WIDTH and " --" not in line] == []
 
 
 class _Tags(HTMLParser):
