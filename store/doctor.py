@@ -54,6 +54,15 @@ _BROKEN = (
         "select count(*) from aa_results anti join aa_studies using (study_id)",
     ),
     (
+        "decisions that are stored twice",
+        "select count(*) from (select event_id from triage_events group by event_id having count(*) > 1)",
+    ),
+    (
+        "decisions that take back one that is not there",
+        "select count(*) from triage_events as later anti join triage_events as earlier "
+        "on later.revokes = earlier.event_id where later.revokes is not null",
+    ),
+    (
         "windows whose lists disagree with their number of samples",
         "select count(*) from windows where len(samples_ms) != n or len(exclusions) != n or n_kept > n",
     ),

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 from builders import a_commit, a_failure, a_header, a_measurement, a_run, a_sha, a_verdict, a_window
 from click.testing import CliRunner, Result
+from triage_events import a_revocation, an_event
 
 from store.bundle import read_bundle, write_bundle
 from store.cli import main
 from store.records import FoldStatus, Interval, Reading
 from store.runs import find_runs, load_run, save_run
+from store.triage import save_triage_events
 from store.verdicts import save_verdicts
 
 if TYPE_CHECKING:
@@ -232,6 +234,14 @@ def test_a_healthy_store_is_found_healthy(database: Database) -> None:
         ("insert into verdicts select * from verdicts", "1 verdicts on a series that has another one"),
         ("insert into commits select * from commits where sha like '%a'", "1 commits that are stored twice"),
         ("update windows set n = 7 where window_index = 0", "1 windows whose lists disagree"),
+        (
+            "insert into triage_events select * from triage_events where revokes is null",
+            "1 decisions that are stored twice",
+        ),
+        (
+            "delete from triage_events where revokes is null",
+            "1 decisions that take back one that is not there",
+        ),
         ("delete from commits", "1 runs whose history names commits that are not stored"),
     ],
 )
@@ -239,6 +249,7 @@ def test_damage_is_found_with_its_remedy(database: Database, damage: str, findin
     run = a_run(failures=(a_failure(),))
     save_run(database, run)
     save_verdicts(database, [a_verdict(run)])
+    save_triage_events(database, [an_event(), a_revocation(an_event())])
     with database.writing() as connection:
         connection.execute(damage)
 
