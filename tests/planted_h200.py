@@ -1,7 +1,7 @@
 """Real runs of an H200 with something planted in the last of them: what a comment is shown with.
 
-Eight commits were measured that change nothing. The last is measured twice here, and in both
-sessions one benchmark is slower, one faster, one failed, and one is called anew.
+Ten runs of one commit are given to ten commits in a row. The last is measured twice here, and in
+both sessions one benchmark is slower, one faster, one failed, and one is called anew.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ SLOWDOWN, SPEEDUP = 1.047, 0.921
 def planted_runs() -> list[Run]:
     """The history, oldest first, and two sessions of the commit that changed something."""
     runs = [read_bundle(path) for path in sorted(FOLDER.glob("*.kwrun"))]
-    runs.sort(key=lambda run: run.header.started_at)
-    *history, last = runs
+    *history, last = [_moved(run, len(runs) - 1 - i) for i, run in enumerate(runs)]
     again = replace(
         history[2],
         header=replace(
@@ -38,6 +37,13 @@ def planted_runs() -> list[Run]:
         history=last.history,
     )
     return [*history, _planted(last), _planted(again)]
+
+
+def _moved(run: Run, generations: int) -> Run:
+    """The run as one of an earlier commit: so many generations before its own."""
+    history = run.history[generations:]
+    header = replace(run.header, commit_sha=history[0].sha, merge_base=history[0].sha)
+    return replace(run, header=header, history=history)
 
 
 def _planted(run: Run) -> Run:

@@ -1,17 +1,20 @@
-"""Eight real runs of the same code on one H200, and of the same calls with one percent more work."""
+"""Ten real runs of the same code on one H200, and of the same calls with one percent more work."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from alerts.judging import judge_run
+from collector.aa_analysis import analyse
+from collector.intervals import fold_windows
 from store.bundle import read_bundle
-from store.database import Database
-from store.records import BaselineKind, Measurement, Outcome, Run, Standing, Tier
-from store.runs import save_run
+from store.records import Measurement, Run, Tier
+
+if TYPE_CHECKING:
+    from store.studies import AaStudy
 
 FOLDER = Path(__file__).parent / "data" / "h200" / "aa"
 
@@ -19,6 +22,16 @@ FOLDER = Path(__file__).parent / "data" / "h200" / "aa"
 @pytest.fixture(name="runs", scope="module")
 def _runs() -> list[Run]:
     return [read_bundle(path) for path in sorted(FOLDER.glob("*.kwrun"))]
+
+
+@pytest.fixture(name="study", scope="module")
+def _study(runs: list[Run]) -> AaStudy:
+    return analyse(
+        runs,
+        study_id="0a1b2c3d-0000-4000-8000-000000000000",
+        analysed_at=datetime(2026, 12, 1, tzinfo=UTC),
+        tool_version="0.1.0",
+    )
 
 
 def by_case(runs: list[Run]) -> dict[str, list[Measurement]]:
@@ -37,26 +50,41 @@ def are_apart(one: Measurement, other: Measurement) -> bool:
     )
 
 
-def test_every_measurement_of_all_eight_runs_is_tier_a(runs: list[Run]) -> None:
-    assert len(runs) == 8
-    assert {m.tier for run in runs for m in run.measurements} == {Tier.A}
+def test_every_measurement_of_all_ten_runs_is_tier_a(runs: list[Run]) -> None:
+    assert len(runs) == 10
+    assert [m.tier for run in runs for m in run.measurements] == [Tier.A] * 370
     assert not [failure for run in runs for failure in run.failures]
 
 
-def test_23_of_1036_pairs_are_apart_and_most_of_them_where_only_some_runs_paused(runs: list[Run]) -> None:
-    apart = {
-        label: sum(are_apart(a, b) for a, b in combinations(measured, 2))
-        for label, measured in by_case(runs).items()
-    }
+def test_the_samples_fold_to_the_intervals_that_were_measured(runs: list[Run]) -> None:
+    for measurement in runs[0].measurements:
+        kept = [window.kept_ms for window in measurement.counted_windows]
 
-    assert sum(apart.values()) == 23
-    assert sum(len(measured) * (len(measured) - 1) // 2 for measured in by_case(runs).values()) == 1036
-    worst = sorted(apart, key=lambda label: -apart[label])[:3]
-    assert sum(apart[label] for label in worst) == 17
+        assert fold_windows(kept, resolution=measurement.resolution_ms) == measurement.interval
+
+
+def test_30_of_1665_pairs_are_apart_25_of_them_among_the_29_cases_of_a_plain_run(study: AaStudy) -> None:
+    plain = [r for r in study.results if not r.series.case.benchmark.startswith("planted_")]
+
+    assert (study.pairs_flagged, study.pairs) == (30, 1665)
+    assert (sum(r.pairs_flagged for r in plain), sum(r.pairs for r in plain), len(plain)) == (25, 1305, 29)
+
+
+def test_half_of_the_calls_over_100_us_show_a_slowdown_of_0_69_percent(study: AaStudy) -> None:
+    seen = sorted(result.smallest_seen for result in study.results if result.center_ms > 0.1)
+
+    assert len(seen) == 23
+    assert seen[11] == pytest.approx(0.0069, abs=0.00005)
+    assert seen[-1] == pytest.approx(0.0238, abs=0.00005)
+    assert sum(slowdown <= 0.005 for slowdown in seen) == 4
+
+
+def test_a_run_took_1_23_seconds_a_case(study: AaStudy) -> None:
+    assert study.seconds_per_case == pytest.approx(1.23, abs=0.005)
 
 
 @pytest.mark.parametrize(
-    ("call", "n_seen"), [("matmul", 54), ("attention", 48), ("softmax", 56), ("mlp", 51)]
+    ("call", "n_seen"), [("matmul", 90), ("attention", 79), ("softmax", 90), ("mlp", 51)]
 )
 def test_about_one_percent_more_work_is_seen_in_most_pairs_and_never_the_wrong_way(
     runs: list[Run], call: str, n_seen: int
@@ -67,18 +95,6 @@ def test_about_one_percent_more_work_is_seen_in_most_pairs_and_never_the_wrong_w
 
     effects = [(b.interval.center or 0) - (a.interval.center or 0) for a, b in pairs if are_apart(a, b)]
 
-    assert len(pairs) == 56
+    assert len(pairs) == 90
     assert len(effects) == n_seen
     assert min(effects) > 0
-
-
-def test_against_the_pool_of_the_runs_before_nothing_is_confirmed(runs: list[Run], tmp_path: Path) -> None:
-    database = Database(tmp_path / "aa.duckdb")
-    for run in runs:
-        save_run(database, run)
-
-    verdicts = [v for run in runs[6:] for v in judge_run(database, run.header.run_id).verdicts]
-
-    assert {v.baseline_kind for v in verdicts} == {BaselineKind.POOL}
-    assert not [v for v in verdicts if v.standing is Standing.CONFIRMED]
-    assert not [v for v in verdicts if v.outcome is Outcome.REGRESSED and (v.effect or 0) >= 0.01]
