@@ -61,7 +61,7 @@ def conclusion_of(judgement: RunJudgement, section: Section) -> str:
     if judgement.has_confirmed_regression:
         return "failure"
     tally = section.tally
-    if not judgement.is_conclusive or tally.flagged or tally.not_measured:
+    if not judgement.is_conclusive or judgement.unanswered or tally.flagged or tally.not_measured:
         return "neutral"
     return "success"
 
