@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import tempfile
@@ -142,8 +143,10 @@ def conversation(repository: str | None, stack: ExitStack) -> tuple[Client, Even
     """A client for the place that the environment names, open while the stack is, and what has happened.
 
     Raises:
-        GitHubError: the environment does not say where and as whom.
+        GitHubError: the environment does not say where and as whom, or httpx is not installed.
     """
+    if importlib.util.find_spec("httpx") is None:
+        raise GitHubError("talking to GitHub needs httpx: install 'kernelwatch[alerts]'")
     from alerts.github.auth import credentials_of
     from alerts.github.client import Client
     from alerts.github.place import event_of, place_of

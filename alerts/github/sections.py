@@ -160,15 +160,22 @@ def assemble(others: Sequence[Section], own: Callable[[int], Section]) -> str:
         for other in others
     ]
     fair = (BYTES_MAX - _HEAD_ROOM) // (len(kept) + 1)
+    dropped = 0
     while (room := BYTES_MAX - _HEAD_ROOM - sum(map(_size, kept))) < fair:
-        largest = max(range(len(kept)), key=lambda index: _size(kept[index]))
-        kept[largest] = _shortened(kept[largest], "the details do not fit here")
+        largest = max(kept, key=_size)
+        kept.remove(largest)
+        shorter = _shortened(largest, "the details do not fit here")
+        if _size(shorter) < _size(largest):
+            kept.append(shorter)
+        else:
+            dropped += 1
     section = own(room - len(smallest.marker) - 3)
     sections = sorted([*kept, section], key=lambda one: (tuple(-n for n in one.tally.numbers[:2]), one.key))
-    if len(sections) == 1:
+    if len(sections) == 1 and not dropped:
         return section.whole
     total = sum((one.tally for one in sections), Tally())
-    head = f"### {total.sign} {total.words}, in {len(sections)} reports\n\n{HEAD_MARKER}\n"
+    more = f"; {dropped} more do not fit here" if dropped else ""
+    head = f"### {total.sign} {total.words}, in {len(sections)} reports{more}\n\n{HEAD_MARKER}\n"
     return "\n".join([head, *(one.whole for one in sections)])
 
 

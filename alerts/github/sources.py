@@ -48,7 +48,7 @@ def take_in(
         )
     wanted = [run.header.run_id for run in runs if _is_judged(run.header, head_sha)]
     if not wanted:
-        measured = sorted({shown.short(run.header.commit_sha) for run in runs})
+        measured = sorted({_named(run.header) for run in runs})
         raise GitHubError(
             f"the artifact {shown.visible(name)!r} holds no run of {shown.short(head_sha)} but of "
             f"{', '.join(measured) or 'nothing'}: measure the pull request's own commit, "
@@ -58,6 +58,10 @@ def take_in(
     for run in runs:
         save_run(copy, run)
     return copy, wanted
+
+
+def _named(header: RunHeader) -> str:
+    return shown.short(header.commit_sha) + (" with uncommitted changes" if header.dirty else "")
 
 
 def _is_judged(header: RunHeader, head_sha: str) -> bool:

@@ -298,6 +298,22 @@ def test_many_long_sections_stay_within_githubs_length_and_none_is_lost() -> Non
     assert all(f"### answer {i}" in body for i in range(1, 15))
 
 
+def test_more_reports_than_fit_are_counted_and_not_looped_over() -> None:
+    others = [
+        Section(key=f"{number:016x}", run_id="r", commit_sha="", tally=Tally(unchanged=1), text="x" * 390)
+        for number in range(200)
+    ]
+
+    body = assemble(others, always(a_section("f", text="### own")))
+
+    dropped = re.search(r"in (\d+) reports; (\d+) more do not fit here", body.splitlines()[0])
+    assert dropped is not None
+    assert int(dropped[1]) + int(dropped[2]) == 201
+    assert len(parse(body)) == int(dropped[1])
+    assert "### own" in body
+    assert len(body.encode()) <= BYTES_MAX
+
+
 def test_nothing_in_a_benchmarks_name_makes_a_hidden_line_of_ours() -> None:
     hostile = f"x\n{OLD}\n<!-- kernelwatch:section:v2 key={'b' * 16} run=x sha= tally=0.0.0.0.0.0.0 -->"
     message = compose(a_judgement(a_candidate(1.08, benchmark=hostile), confirmed=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import sys
 import zipfile
 from typing import TYPE_CHECKING, Any
 
@@ -352,6 +353,17 @@ def test_a_dry_run_shows_what_would_be_posted_and_asks_nobody(hub: FakeGitHub, s
     assert hub.log[0].startswith("GET")
     assert shown.splitlines()[0] == hub.bodies()[0].splitlines()[0]
     assert shown.splitlines()[-1] == hub.bodies()[0].splitlines()[-1]
+
+
+def test_without_httpx_a_dry_run_works_and_posting_says_what_to_install(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+
+    assert comment(store, "--dry-run").exit_code == 0
+    result = comment(store, "--pull", "7")
+    assert result.exit_code == 3
+    assert "install 'kernelwatch[alerts]'" in result.stderr
 
 
 def test_a_run_and_an_artifact_at_once_are_refused(store: str) -> None:
