@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from alerts.policy import Policy
 from dashboard.errors import UnknownCommit
 from store import change_points as store_change_points
 from store import commits as store_commits
 from store import evidence as store_evidence
 from store import machines as store_machines
+from store import releases as store_releases
 from store import runs as store_runs
 from store import series as store_series
 from store import studies as store_studies
@@ -165,9 +167,9 @@ def positions(repository: str) -> dict[str, int]:
 
 
 def releases(repository: str) -> dict[str, str]:
-    """The release on each commit of a repository that has one."""
-    del repository
-    return {}
+    """The release on each commit of a repository that has one, by its tag."""
+    url = store_url()
+    return _releases(url, stamp(url), repository)
 
 
 def _database(url: str) -> Database:
@@ -264,6 +266,13 @@ def _verdicts(
 ) -> dict[tuple[str, str], Verdict]:
     found = store_verdicts.load_verdicts(_database(url), run_ids=run_ids, series_ids=series_ids)
     return {(verdict.run_id, verdict.series.id): verdict for verdict in found}
+
+
+@_cached
+def _releases(url: str, stamp: Stamp, repository: str) -> dict[str, str]:  # noqa: ARG001 - key
+    return store_releases.releases(
+        store_releases.load_tags(_database(url), repository), Policy().release_tags
+    )
 
 
 @_cached

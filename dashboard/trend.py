@@ -18,6 +18,7 @@ _MARKED = (Standing.FLAGGED, Standing.CONFIRMED)
 # A chart with more marks than this is slow to draw and no longer readable by a screen reader.
 MARKS_MAX = 3_000
 _MARKS_PER_POINT = 3  # interval, point, mark of a flag
+_WINDOWS_USUAL = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +50,10 @@ class TrendRow:
         return _mark(self.verdict) is not None
 
 
-def places_max(n_series: int) -> int:
+def places_max(n_series: int, *, with_windows: bool = False) -> int:
     """How many commits may be shown so that all charts of a page stay light together."""
-    return MARKS_MAX // (_MARKS_PER_POINT * max(1, n_series))
+    per_point = _MARKS_PER_POINT + (_WINDOWS_USUAL if with_windows else 0)
+    return MARKS_MAX // (per_point * max(1, n_series))
 
 
 def trend_rows(

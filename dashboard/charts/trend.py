@@ -89,20 +89,38 @@ def value_axis(
 
 
 def trend_chart(
-    rows: Sequence[TrendRow], *, series: SeriesKey, gpu_name: str, timeline: Timeline, axis: ValueAxis
+    rows: Sequence[TrendRow],
+    *,
+    series: SeriesKey,
+    gpu_name: str,
+    timeline: Timeline,
+    axis: ValueAxis,
+    behind: Sequence[alt.LayerChart | alt.Chart] = (),
+    with_windows: bool = False,
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw one series over its commits.
 
     A click on a point is reported under ``PICK`` with the fields ``PICK_FIELDS``.
+
+    Args:
+        rows: the points.
+        series: what is drawn.
+        gpu_name: for the line below the title.
+        timeline: the commit axis.
+        axis: how durations become heights.
+        behind: layers behind the points, such as ``overlay.landmark_layers``.
+        with_windows: also the median of each window, as a small tick.
     """
     values = [_values(row, axis) for row in rows if row.point.interval.center is not None]
-    x = alt.X("slot:Q", scale=_x_scale(timeline), axis=_x_axis(timeline))
+    x = x_axis_of(timeline)
     y_scale = _y_scale(values, axis)
     pick = alt.selection_point(name=PICK, fields=list(PICK_FIELDS), on="click", empty=False)
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
     data = alt.InlineData(values=values)
     layers = [
         *_line_layers(data, x, y_scale, axis),
+        *behind,
+        *([_windows(rows, x, axis)] if with_windows else []),
         _rules(data, x),
         *_mark_layers(data, x),
         _points(data, x).add_params(pick, zoom),
@@ -192,6 +210,11 @@ def _verdict_text(row: TrendRow) -> str:
     return f"{row.verdict.outcome}{effect}" + (f", {word}" if word else "")
 
 
+def x_axis_of(timeline: Timeline) -> alt.X:
+    """The commit axis of a timeline."""
+    return alt.X("slot:Q", scale=_x_scale(timeline), axis=_x_axis(timeline))
+
+
 def _x_scale(timeline: Timeline) -> alt.Scale:
     return alt.Scale(domain=[-0.5, max(len(timeline.places), 1) - 0.5], nice=False, zero=False)
 
@@ -245,6 +268,25 @@ def _rules(data: alt.InlineData, x: alt.X) -> alt.Chart:
         .encode(x=x, y="low:Q", y2="high:Q", color=_tier_color())
     )
     return rules
+
+
+def _windows(rows: Sequence[TrendRow], x: alt.X, axis: ValueAxis) -> alt.Chart:
+    """The median of each window that counts."""
+    values = [
+        {
+            "slot": row.slot,
+            "median": axis.value(median),
+            "text": format_amount(median, row.point.series.quantity),
+        }
+        for row in rows
+        for median in row.point.window_medians_ms
+    ]
+    ticks: alt.Chart = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_tick(size=9, thickness=1.2, opacity=0.55, color=NEUTRAL_COLOR, orient="horizontal")
+        .encode(x=x, y="median:Q", tooltip=alt.Tooltip("text:N", title="median of a window"))
+    )
+    return ticks
 
 
 def _mark_layers(data: alt.InlineData, x: alt.X) -> list[alt.Chart]:

@@ -7,22 +7,27 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from alerts.triage import Decisions
 from dashboard import queries, states, url_state
 from dashboard.charts import trend as trend_charts
+from dashboard.charts.overlay import landmark_layers, overlay_chart
 from dashboard.drawing import draw
 from dashboard.errors import UnknownSeries
 from dashboard.formatting import count_of, gpu_label
+from dashboard.landmarks import accepted_on, environments_on, releases_on, steps_on
 from dashboard.latest import lately, latest_rows
 from dashboard.series_names import series_names
-from dashboard.tables import Column, table
+from dashboard.tables import Column, code, plain, table
 from dashboard.timeline import Timeline, lay_out, main_line
 from dashboard.trend import TrendRow, places_max, reference_of, trend_rows
 from dashboard.trend_table import trend_cells
+from dashboard.triage_store import events
 from store import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dashboard.landmarks import Mark
     from store.records import Commit, RunHeader, SeriesPoint, Verdict
 
 SERIES_MAX = 8
@@ -32,6 +37,8 @@ _COMMIT_COUNT = "150"
 _RUNS_PER_COMMIT = 3
 _MOVERS = 5
 _MAIN_LINE = "main line"
+_APART, _TOGETHER = "one for each", "together"
+_MARKS_LISTED = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +47,8 @@ class _View:
 
     relative: bool
     logarithmic: bool
+    together: bool
+    with_windows: bool
     off_line: bool
     n_commits: int
 
@@ -52,6 +61,7 @@ class _History:
     commits: Mapping[str, Commit]
     line: frozenset[str]
     verdicts: Mapping[tuple[str, str], Verdict]
+    marks: Mapping[str, Sequence[Mark]]
 
 
 def show() -> None:
@@ -108,6 +118,17 @@ def _controls(n_series: int) -> _View:
             default=_MAIN_LINE,
             help_text="All: those on branches and with uncommitted changes too. Their points are hollow.",
         )
+        charts = url_state.switch(
+            "Charts",
+            "charts",
+            (_APART, _TOGETHER),
+            default=_APART,
+            help_text="Together: every series in one chart, in percent of its own oldest centre.",
+        )
+        windows = url_state.switch(
+            "Windows", "windows", ("hidden", "shown"), default="hidden",
+            help_text="Shown: the median of each window as a small tick.",
+        )  # fmt: skip
         n_commits = url_state.one(
             "Newest commits", "commits", _COMMIT_COUNTS, default=_COMMIT_COUNT, width_px=140
         )
@@ -115,7 +136,9 @@ def _controls(n_series: int) -> _View:
         relative=shape == "relative",
         logarithmic=kind == "log",
         off_line=line != _MAIN_LINE,
-        n_commits=min(int(n_commits), places_max(n_series)),
+        together=charts == _TOGETHER,
+        with_windows=windows == "shown",
+        n_commits=min(int(n_commits), places_max(n_series, with_windows=windows == "shown")),
     )
 
 
@@ -140,16 +163,73 @@ def _show_series(chosen: Sequence[SeriesPoint], repository: str, view: _View) ->
     line = main_line(headers, commits)
     placed = [header for header in headers if view.off_line or _is_shown(header, line)]
     run_ids, series_ids = [h.run_id for h in placed], [point.series.id for point in chosen]
+    timeline = lay_out(placed, queries.positions(repository), newest=view.n_commits)
     history = _History(
-        timeline=lay_out(placed, queries.positions(repository), newest=view.n_commits),
+        timeline=timeline,
         commits=commits,
         line=line,
         verdicts=queries.verdicts(run_ids, series_ids),
+        marks=_marks(chosen, placed, timeline, repository),
     )
     points = queries.points(run_ids=run_ids, series_ids=series_ids)
-    for point in chosen:
-        _show_one(point, [p for p in points if p.series.id == point.series.id], history, view)
+    if view.together and len(chosen) > 1:
+        _show_together(chosen, points, history)
+    else:
+        for point in chosen:
+            _show_one(point, [p for p in points if p.series.id == point.series.id], history, view)
     _notes(history.timeline, n_hidden=len(headers) - len(placed), view=view)
+
+
+def _marks(
+    chosen: Sequence[SeriesPoint], placed: Sequence[RunHeader], timeline: Timeline, repository: str
+) -> dict[str, list[Mark]]:
+    """The landmarks of each series, by its id."""
+    released = releases_on(timeline, queries.releases(repository), queries.positions(repository))
+    steps = queries.change_points([point.series.id for point in chosen])
+    decisions = Decisions.of(event for event in events() if event.repository == repository)
+    marks = {}
+    for point in chosen:
+        series = point.series
+        own_steps = [s for s in steps if s.series.id == series.id and s.repository == repository]
+        alike = [h for h in placed if (h.gpu_uuid, h.timer) == (series.gpu_uuid, series.timer)]
+        marks[series.id] = [
+            *released,
+            *steps_on(timeline, own_steps),
+            *accepted_on(timeline, decisions.accepted(series)),
+            *environments_on(timeline, alike),
+        ]
+    return marks
+
+
+def _show_together(chosen: Sequence[SeriesPoint], points: Sequence[SeriesPoint], history: _History) -> None:
+    """Every series in one chart, and a table for each below."""
+    names = series_names(chosen)
+    rows = {
+        names[point.series.id]: _rows([p for p in points if p.series.id == point.series.id], history)
+        for point in chosen
+    }
+    marks = {(m.slot, m.text): m for own in history.marks.values() for m in own}
+    event = draw(
+        overlay_chart(rows, timeline=history.timeline, marks=list(marks.values())),
+        key="trend.together",
+        picks=trend_charts.PICK,
+        alt=f"{len(rows)} series over {count_of(len(history.timeline.places), 'commit')}, each in percent of "
+        "its own oldest centre. The tables below the chart hold every number.",
+    )
+    _lead_to_commit(event, history.commits)
+    for name, own in rows.items():
+        with st.expander(f"All numbers of {name}"):
+            _show_table(own)
+
+
+def _rows(points: Sequence[SeriesPoint], history: _History) -> list[TrendRow]:
+    return trend_rows(
+        points,
+        timeline=history.timeline,
+        commits=history.commits,
+        line=history.line,
+        verdicts=history.verdicts,
+    )
 
 
 def _is_shown(header: RunHeader, line: frozenset[str]) -> bool:
@@ -157,13 +237,8 @@ def _is_shown(header: RunHeader, line: frozenset[str]) -> bool:
 
 
 def _show_one(known: SeriesPoint, points: Sequence[SeriesPoint], history: _History, view: _View) -> None:
-    rows = trend_rows(
-        points,
-        timeline=history.timeline,
-        commits=history.commits,
-        line=history.line,
-        verdicts=history.verdicts,
-    )
+    rows = _rows(points, history)
+    marks = history.marks[known.series.id]
     label = known.series.case.label
     if not rows:
         st.subheader(label)
@@ -180,6 +255,8 @@ def _show_one(known: SeriesPoint, points: Sequence[SeriesPoint], history: _Histo
         gpu_name=gpu_label(known.header.gpu_name, known.header.gpu_uuid),
         timeline=history.timeline,
         axis=axis,
+        behind=landmark_layers(marks, history.timeline),
+        with_windows=view.with_windows,
     )
     event = draw(
         chart,
@@ -190,6 +267,8 @@ def _show_one(known: SeriesPoint, points: Sequence[SeriesPoint], history: _Histo
     _lead_to_commit(event, history.commits)
     with st.expander(f"All numbers of {label}"):
         _show_table(rows)
+        if marks:
+            _show_marks(marks, history.timeline)
 
 
 def _lead_to_commit(event: object, commits: Mapping[str, Commit]) -> None:
@@ -202,6 +281,17 @@ def _lead_to_commit(event: object, commits: Mapping[str, Commit]) -> None:
         label=f"Open {shown.short(sha)}" + (f": {commit.subject}" if commit else ""),
         query_params={name: value for name, value in (("sha", sha), ("run", run_id)) if value},
     )
+
+
+def _show_marks(marks: Sequence[Mark], timeline: Timeline) -> None:
+    """The landmarks of a chart in words, newest first."""
+    newest = sorted(marks, key=lambda mark: mark.slot, reverse=True)
+    cells = [[code(timeline.labels[mark.slot]), plain(mark.text)] for mark in newest[:_MARKS_LISTED]]
+    st.html(
+        table("Marks on the chart, newest commit first", [Column("Commit"), Column("What happened")], cells)
+    )
+    if len(newest) > _MARKS_LISTED:
+        st.caption(f"The newest {_MARKS_LISTED} of {len(newest):,} marks are listed.")
 
 
 def _show_table(rows: Sequence[TrendRow]) -> None:
