@@ -72,7 +72,8 @@ def test_the_nearest_file_decides_and_the_stored_verdict_says_so(checkout: Path)
 
 
 def test_the_json_names_what_is_not_the_default(checkout: Path) -> None:
-    assert [item["policy"] for item in json.loads(run("judge", "--format", "json").output)["verdicts"]] == [{}]
+    told = json.loads(run("judge", "--format", "json").output)
+    assert [item["policy"] for item in told["verdicts"]] == [{}]
 
     configure(checkout)
 
