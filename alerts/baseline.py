@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from alerts.policy import Policy, reaches
 from store import shown
-from store.folding import fold_windows
+from store.comparing import pool_of
 from store.records import BaselineKind, Interval, Reason, SeriesPoint
 
 if TYPE_CHECKING:
@@ -152,15 +151,10 @@ def sharing_spread(pool: Baseline, anchor: Baseline | None) -> Baseline:
 
 
 def _pool(points: Sequence[SeriesPoint], kind: BaselineKind) -> Baseline:
-    centers = [center for point in points if (center := point.interval.center) is not None]
-    logs = [math.log(center) for center in centers]
+    pool = pool_of(
+        [center for point in points if (center := point.interval.center) is not None],
+        resolution_ms=max(point.resolution_ms for point in points),
+    )
     return Baseline(
-        kind=kind,
-        points=tuple(points),
-        interval=fold_windows(
-            [[center] for center in centers], resolution=max(point.resolution_ms for point in points)
-        ),
-        # Equal centres have no spread; stdev of equal logs may leave a rounding error behind.
-        run_sd=0.0 if min(logs) == max(logs) else statistics.stdev(logs),
-        run_df=len(logs) - 1,
+        kind=kind, points=tuple(points), interval=pool.interval, run_sd=pool.run_sd, run_df=pool.run_df
     )

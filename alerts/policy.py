@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from store import shown
+from store.comparing import POOL_RUNS_MAX, POOL_RUNS_MIN
 from store.errors import ConfigurationInvalid
-from store.folding import WINDOWS_MIN
 from store.records import RecordInvalid, Tier
 from store.settings import NotEmpty, Within, check_bounds
 
@@ -23,7 +23,7 @@ _POOL_MAX = 1000
 
 Share = Annotated[float, Within(0, 1, high_open=True, unit="(a share: 0.02 is 2 %)")]
 Probability = Annotated[float, Within(0, 1, low_open=True, high_open=True, unit="(a probability)")]
-PoolRuns = Annotated[int, Within(WINDOWS_MIN, _POOL_MAX, unit="runs")]
+PoolRuns = Annotated[int, Within(POOL_RUNS_MIN, _POOL_MAX, unit="runs")]
 Globs = Annotated[tuple[str, ...], NotEmpty()]
 
 
@@ -90,8 +90,8 @@ class Policy:
     confirm_effect: Share = 0.01
     flag_effect: Share = 0.0
     minimum_tier: Tier = Tier.B
-    pool_size: PoolRuns = 20
-    pool_minimum: PoolRuns = WINDOWS_MIN
+    pool_size: PoolRuns = POOL_RUNS_MAX
+    pool_minimum: PoolRuns = POOL_RUNS_MIN
     sentinel_effect: Share = 0.01
     paired_p: Probability = 0.001
     drift_confidence: Probability = 0.99

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-from scipy.special import stdtrit
 
 from alerts.baseline import Baseline, Doubt, describe
 from alerts.direction import comparative, larger_is_better, seen_change, smallest_drop, turned
@@ -14,6 +11,7 @@ from alerts.effects import Effect, effect_against_pool, effect_between_windows
 from alerts.pairs import pairs_of
 from alerts.policy import Policy, reaches
 from store import shown
+from store.comparing import compare_intervals, widened
 from store.folding import CONFIDENCE
 from store.records import (
     BaselineKind,
@@ -166,35 +164,18 @@ def inconclusive(candidate: SeriesPoint, doubt: Doubt, *, judged_at: datetime) -
     )
 
 
-def compare_intervals(candidate: Interval, baseline: Interval) -> Outcome:
-    """REGRESSED or IMPROVED when the intervals are apart, INCONCLUSIVE when one was refused."""
-    if candidate.bounds is None or baseline.bounds is None:
-        return Outcome.INCONCLUSIVE
-    (low, _, high), (baseline_low, _, baseline_high) = candidate.bounds, baseline.bounds
-    if low > baseline_high:
-        return Outcome.REGRESSED
-    if high < baseline_low:
-        return Outcome.IMPROVED
-    return Outcome.UNCHANGED
-
-
 def widen(
     interval: Interval, baseline: Baseline, resolution_ms: float, *, confidence: float = CONFIDENCE
 ) -> Interval:
-    """The candidate's interval, no narrower than two runs of the same code lie apart.
-
-    It is the run-history floor of ``fold_windows``, added after the fold.
-    """
-    if baseline.run_sd is None or interval.bounds is None:
+    """The candidate's interval, no narrower than two runs of the same code lie apart, where that is known."""
+    if baseline.run_sd is None:
         return interval
-    low, center, high = interval.bounds
-    half = float(stdtrit(baseline.run_df, (1 + confidence) / 2)) * baseline.run_sd
-    return Interval(
-        center=center,
-        low=min(low, center * math.exp(-half) - resolution_ms / 2),
-        high=max(high, center * math.exp(half) + resolution_ms / 2),
-        windows=interval.windows,
-        status=interval.status,
+    return widened(
+        interval,
+        run_sd=baseline.run_sd,
+        run_df=baseline.run_df,
+        resolution_ms=resolution_ms,
+        confidence=confidence,
     )
 
 

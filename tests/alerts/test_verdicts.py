@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from judgements import JUDGED_AT, POLICY, a_candidate, a_history
 
 from alerts.baseline import Baseline, Doubt, form_baseline
-from alerts.verdicts import compare_intervals, judge_point, smallest_seen, widen
+from alerts.verdicts import judge_point, smallest_seen, widen
+from store.comparing import compare_intervals
 from store.folding import fold_windows
 from store.records import BaselineKind, FoldStatus, Interval, Outcome, Reason, SeriesPoint, Standing, Tier
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from alerts.pairs import Pairs
 from alerts.policy import Policy
-from alerts.verdicts import compare_intervals
 from store.bundle import read_bundle
+from store.comparing import compare_intervals
 from store.folding import fold_windows
 from store.records import Outcome
 
