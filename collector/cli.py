@@ -84,15 +84,15 @@ collect.add_command(doctor)
 
 
 def _collect(context: click.Context, options: dict[str, Any]) -> None:
+    if options["fail_on"] is not None and options["output"] is not None and options["url"] is None:
+        raise click.UsageError(
+            "--fail-on needs a store to judge by: add --store, or judge where it is imported"
+        )
     if options["confirm_run"] is not None:
         refuse_what_the_run_says(context)
         _confirm_stored(options)
         return
     plan = plan_of(options)
-    if options["fail_on"] is not None and options["output"] is not None and options["url"] is None:
-        raise click.UsageError(
-            "--fail-on needs a store to judge by: add --store, or judge where it is imported"
-        )
     if options["against"] is None:
         _collect_run(plan, options)
     else:

@@ -151,12 +151,18 @@ def _workload(case: Case) -> object:
 
 
 def _settled(confirmation: Confirmation) -> Iterable[str]:
+    """A line for each flag, the worst first; where the first run was judged elsewhere, for each case."""
     asked = set(confirmation.chosen.again)
-    changes = (Outcome.REGRESSED, Outcome.IMPROVED)
-    for verdict in sorted(confirmation.verdicts, key=_worst_first):
-        if verdict.series.case in asked and verdict.outcome in changes:
-            said = both_sessions(verdict) or f"no number in the second session: {verdict.standing}"
-            yield f"{shown.one_line(verdict.series.case.label)}: {said}"
+    flags = [
+        verdict
+        for verdict in sorted(confirmation.verdicts, key=_worst_first)
+        if verdict.series.case in asked and verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
+    ]
+    for verdict in flags:
+        said = both_sessions(verdict) or f"no number in the second session: {verdict.standing}"
+        yield f"{shown.one_line(verdict.series.case.label)}: {said}"
+    for case in sorted(asked - {verdict.series.case for verdict in flags}, key=lambda case: case.label):
+        yield f"{shown.one_line(case.label)}: no flag of the first run is stored here to be settled"
 
 
 def _names(title: str, cases: Sequence[Case]) -> list[str]:

@@ -151,6 +151,19 @@ def test_the_text_says_what_became_of_each_flag_and_names_those_beyond_the_limit
     assert confirmation_json(told)["beyond_the_limit"] == ["gather"]
 
 
+def test_a_second_session_for_a_run_that_was_judged_elsewhere_settles_nothing_here() -> None:
+    told = Confirmation(
+        first_run_id=RUN_ID,
+        chosen=Chosen((Case.of("softmax", {}),), ()),
+        verdicts=(),
+        again=a_run_of("softmax", number=1),
+    )
+
+    assert confirmation_text(told).splitlines()[1:] == [
+        "  softmax: no flag of the first run is stored here to be settled"
+    ]
+
+
 def test_without_a_second_session_all_stay_flagged_by_name() -> None:
     run = a_run_of("softmax", "matmul")
     told = unconfirmed(run, flags(run, 0.04, 0.03), a_request(), interrupted=False)
@@ -357,6 +370,14 @@ def test_conditions_cannot_be_chosen_for_a_second_session(word: str) -> None:
 
     assert done.exit_code == 2
     assert f"{word} has no meaning with --confirm-run" in done.stderr
+
+
+def test_a_check_needs_a_store_for_the_second_session_too() -> None:
+    words = ["--confirm-run", "abcd", "--output", "again.kernelwatch.gz", "--fail-on", "regression"]
+    done = CliRunner().invoke(collect, words, prog_name="collect")
+
+    assert done.exit_code == 2
+    assert "--fail-on needs a store" in done.stderr
 
 
 def test_a_study_has_no_second_session() -> None:
