@@ -135,9 +135,12 @@ def _advice(message: Message, around: Surroundings) -> list[str]:
     if worst is not None and alarm is Standing.CONFIRMED:
         order = "/kernelwatch accept" if around.orders else "alerts triage accept"
         accept = code(f"{order} {worst.benchmark}")
+        kernels = (
+            "the kernels that changed stand below" if worst.kernels else "the same kernels ran as before"
+        )
         said = (
-            "find out why; what changed in the kernels stands below, and the command at the end "
-            f"measures again. If the slowdown is the price of something better: {accept}."
+            f"find out why; {kernels}, and the command at the end measures again. "
+            f"If the slowdown is the price of something better: {accept}."
         )
     elif alarm is Standing.FLAGGED:
         again = f" Comment {code('/kernelwatch rerun')} for that." if around.orders else ""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 SHOWN_MAX = 5
+_POINTS_MIN = 4  # two or three points show nothing that the table does not say
 _POINTS_MAX = 40
 
 
@@ -52,7 +53,7 @@ class Trend:
 
 
 def load_trends(database: Database, judgement: RunJudgement) -> dict[str, Trend]:
-    """The trends of the worst confirmed regressions, by series id; none of those without a number."""
+    """The trends of the worst confirmed regressions, by series id, where there are enough points."""
     found = {}
     worst = sorted(
         (item for item in judgement.judged if _is_worth_one(item)),
@@ -60,7 +61,7 @@ def load_trends(database: Database, judgement: RunJudgement) -> dict[str, Trend]
     )
     for item in worst[:SHOWN_MAX]:
         points = _points(database, item)
-        if any(point.interval.center is not None for point in points):
+        if sum(point.interval.center is not None for point in points) >= _POINTS_MIN:
             label = item.point.series.case.label
             found[item.point.series.id] = Trend(label=label, points=tuple(points))
     return found

@@ -13,17 +13,21 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judgements import a_candidate, a_judgement
-from planted_h200 import planted_runs
+from planted_h200 import FOLDER, planted_runs
 
 from alerts.github.report import section_of
 from alerts.judging import judge_run
 from alerts.markdown import BYTES_MAX, Surroundings
 from alerts.message import compose
 from alerts.trends import load_trends
+from store.bundle import read_bundle
 from store.database import Database
+from store.records import PairedRole
 from store.runs import save_run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from alerts.message import Message
 
 OURS = {
@@ -112,6 +116,26 @@ def test_what_failed_vanished_or_is_new_is_listed_with_its_reason(markdown: str)
     assert "failed in call: `RuntimeError: CUDA error: an illegal memory access was encountered`" in markdown
     assert "`scatter_add[dtype=bfloat16, experts=2, tokens=4096]` was last measured on" in markdown
     assert "`scatter_add_sorted[dtype=bfloat16, experts=2, tokens=4096]`" in markdown
+
+
+def test_a_project_that_was_really_measured_twice_as_a_pair_tells_its_story(tmp_path: Path) -> None:
+    database = Database(tmp_path / "story.duckdb")
+    runs = [read_bundle(path) for path in sorted((FOLDER.parent / "story").glob("*.kwrun"))]
+    for run in runs:
+        save_run(database, run)
+    heads = [run.header.run_id for run in runs if run.header.paired_role is PairedRole.CANDIDATE]
+    judge_run(database, heads[0])
+
+    message = compose(judge_run(database, heads[1]))
+    lines = section_of(message, Surroundings())(BYTES_MAX).text.splitlines()
+
+    assert lines[0].startswith(
+        "### \U0001f534 1 regressed (1 confirmed), 1 improved (1 confirmed), 2 unchanged"
+    )
+    assert lines[2].startswith("`matmul` is **4.57 % slower**")
+    assert "the same kernels ran as before" in lines[6]
+    assert any("cunn_SoftMaxForwardSmem" in line and "is new" in line for line in lines)
+    assert any("`RuntimeError: CUDA kernel top_k was not built for sm_90`" in line for line in lines)
 
 
 def test_it_renders_to_tables_lists_and_links_alone(markdown: str) -> None:
