@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from alerts.baseline import conditions, distance, on_line
@@ -17,7 +19,7 @@ from store.runs import find_runs, load_run
 from store.series import load_points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from alerts.policy import Policy, Rules
     from store.database import Database
@@ -48,8 +50,11 @@ def gather(database: Database, run_id: str, rules: Rules) -> Evidence:
     names = {point.series.case.benchmark for point in candidates}
     renames = Renames.of(load_renames(database, header.repository), names)
     benchmarks = sorted(names.union(*(renames.old_names(name) for name in names)))
-    ancestors = [other for other in headers if on_line(header, other, line)]
-    reached = _reached(header, ancestors, line, released, policy)
+    ancestors = sorted(
+        (other for other in headers if on_line(header, other, line)),
+        key=lambda other: distance(other, line),
+    )
+    reached = reached_runs(header, ancestors, line, released, policy)
     paired, paired_failures = _partner(database, header)
     return Evidence(
         header=header,
@@ -84,20 +89,31 @@ def baseline_line(header: RunHeader, commits: Mapping[str, Commit]) -> dict[str,
     return {sha: index for index, sha in enumerate(known or [header.merge_base]) if sha != own}
 
 
-def _reached(
+def reached_runs(
     header: RunHeader,
-    ancestors: Iterable[RunHeader],
+    ordered: Sequence[RunHeader],
     line: Mapping[str, int],
     released: Mapping[str, str],
     policy: Policy,
 ) -> list[RunHeader]:
-    """The runs to look at, nearest first: as many as the policy says, and those up to a release."""
-    ordered = sorted(ancestors, key=lambda other: distance(other, line))
-    reached = ordered[: policy.reach_runs]
-    alike = [other for other in ordered[policy.reach_runs :] if conditions(other) == conditions(header)]
-    for sha in sorted(released.keys() & line.keys(), key=line.__getitem__)[:_RELEASES_LOOKED_UP]:
-        up_to = [other for other in alike if line[other.commit_sha or ""] >= line[sha]]
-        reached += [other for other in up_to[: policy.pool_size] if other not in reached]
+    """The runs to look at, nearest first: as many as the policy says, and those up to a release.
+
+    Args:
+        header: the run that is judged.
+        ordered: the runs on its ancestors, nearest first.
+        line: first-parent distance of every commit that may serve as a baseline.
+        released: the name of the release on each commit that has one.
+        policy: how many.
+    """
+    reached = list(ordered[: policy.reach_runs])
+    known = {other.run_id for other in reached}
+    on_the_line = sorted((sha for sha in released if sha in line), key=line.__getitem__)
+    for sha in on_the_line[:_RELEASES_LOOKED_UP]:
+        begin = bisect_left(ordered, line[sha], key=lambda other: line[other.commit_sha or ""])
+        before = (ordered[place] for place in range(max(begin, policy.reach_runs), len(ordered)))
+        alike = (other for other in before if conditions(other) == conditions(header))
+        reached += [other for other in islice(alike, policy.pool_size) if other.run_id not in known]
+        known = {other.run_id for other in reached}
     return reached
 
 

@@ -29,7 +29,7 @@ from store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from store.records import SeriesKey
@@ -203,21 +203,43 @@ def judge_evidence(evidence: Evidence, rules: Rules, *, judged_at: datetime) -> 
 def _baseline_of(
     point: SeriesPoint, own: Sequence[SeriesPoint], evidence: Evidence, rules: Rules
 ) -> Baseline | Doubt:
-    """The paired run, which needs no history; else the pool or single run; else why there is none."""
+    """The baseline of a point from the evidence on its run."""
     policy = policy_for(point, rules)
-    partner = choose_partner(point, evidence.paired, policy, evidence.paired_failures)
+    return strongest_baseline(
+        point.header,
+        choose_partner(point, evidence.paired, policy, evidence.paired_failures),
+        choose=lambda: choose_baseline(
+            point,
+            own,
+            evidence.line,
+            policy,
+            evidence.landmarks.get(point.series, NO_LANDMARKS),
+        ),
+        explain=lambda: explain_absence(point, evidence.history, evidence.line, policy),
+    )
+
+
+def strongest_baseline(
+    header: RunHeader,
+    partner: Baseline | Doubt | None,
+    *,
+    choose: Callable[[], Baseline | None],
+    explain: Callable[[], Doubt],
+) -> Baseline | Doubt:
+    """The paired run, which needs no history; else the pool or single run; else why there is none.
+
+    Args:
+        header: of the run that is judged.
+        partner: what ``choose_partner`` says.
+        choose: looks through the history; asked only where the history is known.
+        explain: says why nothing was found there.
+    """
     if isinstance(partner, Baseline):
         return partner
-    found = history_unknown(evidence.header) or choose_baseline(
-        point,
-        own,
-        evidence.line,
-        policy,
-        evidence.landmarks.get(point.series, NO_LANDMARKS),
-    )
+    found = history_unknown(header) or choose()
     if isinstance(found, Baseline):
         return found
-    return partner or found or explain_absence(point, evidence.history, evidence.line, policy)
+    return partner or found or explain()
 
 
 def policy_for(point: SeriesPoint, rules: Rules) -> Policy:
@@ -242,6 +264,17 @@ def judge_points(
 
     A sentinel that moved takes every verdict back; q-values are over the whole suite.
     """
+    return tuple(_with_q_values(decide_points(candidates, baselines, rules, judged_at=judged_at)))
+
+
+def decide_points(
+    candidates: Iterable[SeriesPoint],
+    baselines: Mapping[SeriesKey, Baseline | Doubt],
+    rules: Rules,
+    *,
+    judged_at: datetime,
+) -> list[JudgedPoint]:
+    """As ``judge_points``, without q-values."""
     judged = [
         JudgedPoint(
             point=point,
@@ -252,8 +285,7 @@ def judge_points(
         for point in sorted(candidates, key=lambda point: (point.series.case.label, point.series.id))
         for baseline, policy in ((baselines[point.series], policy_for(point, rules)),)
     ]
-    settled = _with_q_values(_void_if_machine_moved(judged, rules.general))
-    return tuple(_with_policy_named(item) for item in settled)
+    return [_with_policy_named(item) for item in _void_if_machine_moved(judged, rules.general)]
 
 
 def _with_policy_named(item: JudgedPoint) -> JudgedPoint:

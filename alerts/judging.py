@@ -17,7 +17,7 @@ from store.runs import find_runs
 from store.verdicts import load_verdicts, save_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from alerts.policy import Rules
     from store.database import Database
@@ -48,7 +48,7 @@ def judge_run(
     together = [
         judge_evidence(gather(database, other.run_id, rules), rules, judged_at=moment)
         for other in sessions
-        if _confirm_alike(other, judgement.header)
+        if confirm_alike(other, judgement.header)
     ]
     settled = _settle(database, [judgement, *together], sessions, rules)
     settled = _beside_other_gpus(database, judgement.header, settled)
@@ -61,17 +61,28 @@ def _beside_other_gpus(database: Database, header: RunHeader, settled: Sequence[
     """These verdicts, and those of the commit's newest runs on other GPUs, with q-values over all of them."""
     if header.commit_sha is None or header.dirty or header.confirms_run_id is not None:
         return list(settled)
-    newest: dict[str, str] = {}
-    for run in find_runs(database, commit_sha=header.commit_sha):
-        whole = run.confirms_run_id is None and run.paired_role is not PairedRole.BASELINE
-        if whole and not run.dirty and run.repository == header.repository:
-            newest.setdefault(run.gpu_uuid, run.run_id)
-    newest.pop(header.gpu_uuid, None)
+    newest = newest_by_gpu(
+        run
+        for run in find_runs(database, commit_sha=header.commit_sha)
+        if run.repository == header.repository
+    )
+    own_newest = newest.pop(header.gpu_uuid, None)
     others = load_verdicts(database, run_ids=sorted(newest.values()))
     own = [verdict for verdict in settled if verdict.run_id == header.run_id]
     rest = [verdict for verdict in settled if verdict.run_id != header.run_id]
     fresh = with_q_values([*own, *others])
+    if own_newest != header.run_id:  # the others stand beside the newest run on this GPU, not beside this one
+        return [*rest, *fresh[: len(own)]]
     return [*rest, *fresh[: len(own)], *(v for v in fresh[len(own) :] if v not in others)]
+
+
+def newest_by_gpu(runs: Iterable[RunHeader]) -> dict[str, str]:
+    """The id of the newest whole run of committed code on each GPU, from runs of one commit, newest first."""
+    newest: dict[str, str] = {}
+    for run in runs:
+        if run.confirms_run_id is None and run.paired_role is not PairedRole.BASELINE and not run.dirty:
+            newest.setdefault(run.gpu_uuid, run.run_id)
+    return newest
 
 
 def _sessions_on_commit(database: Database, header: RunHeader) -> list[RunHeader]:
@@ -85,7 +96,7 @@ def _sessions_on_commit(database: Database, header: RunHeader) -> list[RunHeader
     ]
 
 
-def _confirm_alike(other: RunHeader, header: RunHeader) -> bool:
+def confirm_alike(other: RunHeader, header: RunHeader) -> bool:
     """Whether one of two runs was measured to confirm the other, or both to confirm a third."""
     firsts = [run.confirms_run_id or run.run_id for run in (other, header)]
     return other.run_id != header.run_id and firsts[0] == firsts[1]
@@ -97,24 +108,47 @@ def _settle(
     """The verdicts of these runs, and those of other sessions whose standing they change."""
     if not sessions:
         return [verdict for judgement in judgements for verdict in judgement.verdicts]
+    judged_ids = {judgement.header.run_id for judgement in judgements}
+    others = sorted({run.run_id for run in sessions} - judged_ids)
+    return settle_sessions(
+        [judgement.judged for judgement in judgements],
+        load_verdicts(database, run_ids=others),
+        sessions,
+        rules,
+    )
+
+
+def settle_sessions(
+    judged: Iterable[Sequence[JudgedPoint]],
+    stored: Iterable[Verdict],
+    sessions: Sequence[RunHeader],
+    rules: Rules,
+) -> list[Verdict]:
+    """The verdicts of some runs on a commit, and those of its other sessions whose standing they change.
+
+    Args:
+        judged: the points of each run that was judged; the first that has a series speaks for its timer.
+        stored: verdicts on the other sessions.
+        sessions: the runs of the same code on the same GPU, all of them.
+        rules: the smallest effect that can be confirmed.
+    """
     order = {run.run_id: (run.started_at, run.run_id) for run in sessions}
     confirms = {run.run_id: run.confirms_run_id for run in sessions if run.confirms_run_id is not None}
     items: dict[str, list[JudgedPoint]] = defaultdict(list)
-    for judgement in judgements:
-        for item in judgement.judged:
+    for of_run in judged:
+        for item in of_run:
             items[item.point.series.id].append(item)
-    others = sorted(order.keys() - {judgement.header.run_id for judgement in judgements})
     known: dict[str, list[Verdict]] = defaultdict(list)
-    for verdict in load_verdicts(database, run_ids=others):
+    for verdict in stored:
         known[verdict.series.id].append(verdict)
     settled: list[Verdict] = []
-    for series_id, judged in items.items():
-        point, stored = judged[0].point, known[series_id]
+    for series_id, own in items.items():
+        point, others = own[0].point, known[series_id]
         fresh = settle(
-            sorted([*stored, *(item.verdict for item in judged)], key=lambda verdict: order[verdict.run_id]),
+            sorted([*others, *(item.verdict for item in own)], key=lambda verdict: order[verdict.run_id]),
             resolution_ms=point.resolution_ms,
             policy=rules.of(point.series.case),
             confirms=confirms,
         )
-        settled += [verdict for verdict in fresh if verdict not in stored]
+        settled += [verdict for verdict in fresh if verdict not in others]
     return settled

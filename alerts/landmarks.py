@@ -48,7 +48,7 @@ def load_landmarks(
         steps[renames.series(step.series)].append(step)
     return {
         key: Landmarks(
-            accepted=_accepted(key, decisions, line, commits, renames),
+            accepted=newest_accepted(key, decisions, line, commits, renames),
             steps=tuple(steps[key]),
             releases=releases,
         )
@@ -56,7 +56,7 @@ def load_landmarks(
     }
 
 
-def _accepted(
+def newest_accepted(
     series: SeriesKey,
     decisions: Decisions,
     line: Mapping[str, int],

@@ -82,6 +82,13 @@ def choose_baseline(
         and is_usable(point, policy)
     }
     usable = sorted(unique.values(), key=lambda point: distance(point.header, line))
+    return choose_among(usable, line, policy, landmarks)
+
+
+def choose_among(
+    usable: Sequence[SeriesPoint], line: Mapping[str, int], policy: Policy, landmarks: Landmarks
+) -> Baseline | None:
+    """As ``choose_baseline``, from points that may all serve: one per run, nearest first."""
     if landmarks.accepted is None:
         return _divided(usable, line, policy, landmarks)
     oldest = line[landmarks.accepted]

@@ -45,10 +45,7 @@ def settle(
     """
     known = _Sessions(tuple(sessions), confirms, resolution_ms, policy)
     return [
-        known.settled(verdict)
-        if verdict.outcome in CHANGES
-        else replace(verdict, standing=Standing.NONE, second=None)
-        for verdict in sessions
+        known.settled(verdict) if verdict.outcome in CHANGES else _unflagged(verdict) for verdict in sessions
     ]
 
 
@@ -114,6 +111,12 @@ class _Sessions:
             return False
         smallest = max(self.policy.confirm_effect, self.resolution_ms / verdict.candidate.center)
         return abs(verdict.effect) >= smallest
+
+
+def _unflagged(verdict: Verdict) -> Verdict:
+    if verdict.standing is Standing.NONE and verdict.second is None:
+        return verdict  # nearly every verdict, and making another one like it takes longer than all the rest
+    return replace(verdict, standing=Standing.NONE, second=None)
 
 
 def _could_see(other: Verdict, flag: Verdict) -> bool:
