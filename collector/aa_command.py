@@ -126,22 +126,32 @@ def _runs(options: dict[str, Any], database: Database) -> tuple[list[Run], str]:
         return runs, study_id_of(runs)
     study_id = str(uuid.uuid4())
     planned = starts(plan, runs=options["run_count"], rest_s=options["rest_s"])
-    runs = measure_study(planned, study_id, _measure, lambda run: _keep(run, database.url))
+    runs = measure_study(planned, study_id, _Measuring(), lambda run: _keep(run, database.url))
     if len(runs) < RUNS_MIN:
         click.echo("interrupted before two runs were finished: there is nothing to compare", err=True)
         sys.exit(EXIT_INTERRUPTED)
     return runs, study_id
 
 
-def _measure(start: Start) -> Run:
-    bar = Bar(Interrupts())
-    try:
-        if start.rest_s:
-            bar.note(f"resting for {start.rest_s:g} s")
-            time.sleep(start.rest_s)
-        return collect_run(start.plan, bar)
-    finally:
-        bar.close()
+class _Measuring:
+    """Measures runs with a progress bar, and none after somebody asked to end between two."""
+
+    def __init__(self) -> None:
+        self._interrupts = Interrupts()
+
+    def __call__(self, start: Start) -> Run:
+        if self._interrupts.asked:
+            raise KeyboardInterrupt
+        self._interrupts = Interrupts()
+        bar = Bar(self._interrupts)
+        try:
+            if start.rest_s:
+                bar.note(f"resting for {start.rest_s:g} s")
+                time.sleep(start.rest_s)
+            return collect_run(start.plan, bar)
+        finally:
+            self._interrupts.end_of_measuring()  # what was measured is kept, whoever interrupts now
+            bar.close()
 
 
 def _keep(run: Run, url: str) -> None:

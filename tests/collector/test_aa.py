@@ -239,21 +239,15 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_measured(
     assert not Path(url).exists()
 
 
+def measuring_command(python: str, *arguments: str) -> list[str]:
+    given = ["--suite", "bench_example.py", "--python", python, "--timer", "wall", "--quick"]
+    return [sys.executable, "-m", "collector", "aa", *given, "--store", "runs.duckdb", *arguments]
+
+
 def test_an_interrupt_while_resting_ends_the_study_and_keeps_the_run_before(
     project: Tree, bare_python: str
 ) -> None:
-    command = [sys.executable, "-m", "collector", "aa", "--suite", "bench_example.py"]
-    command += [
-        "--python",
-        bare_python,
-        "--timer",
-        "wall",
-        "--quick",
-        "--rest",
-        "600",
-        "--store",
-        "runs.duckdb",
-    ]
+    command = measuring_command(bare_python, "--rest", "600")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=project.path) as process:
         if process.stderr is None:
             raise AssertionError("stderr is a pipe")
@@ -267,4 +261,24 @@ def test_an_interrupt_while_resting_ends_the_study_and_keeps_the_run_before(
     assert "interrupted before two runs were finished" in said[-1]
     (header,) = find_runs(Database(project.path / "runs.duckdb"))
     assert header.aa_study is not None
+    assert not header.interrupted
+
+
+def test_an_interrupt_between_two_runs_is_remembered_and_no_further_one_begins(
+    project: Tree, bare_python: str
+) -> None:
+    command = measuring_command(bare_python, "--runs", "3", "--rest", "0")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=project.path) as process:
+        if process.stderr is None:
+            raise AssertionError("stderr is a pipe")
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if line.startswith("stored run"):  # and now it is judged
+                process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+
+    assert "keeping what was measured; this takes a moment\n" in said
+    assert "interrupted before two runs were finished" in said[-1]
+    (header,) = find_runs(Database(project.path / "runs.duckdb"))
     assert not header.interrupted
