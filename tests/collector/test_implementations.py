@@ -381,7 +381,7 @@ def test_falling_behind_the_library_is_a_regression_in_the_comment(run: Run, tmp
     row = next(line for line in comment.splitlines() if "ours / torch" in line)
     assert "1.200x" in row
     assert "1.320x" in row
-    assert "+10.0 %" in row
+    assert "+10.0\u00a0%" in row
 
 
 def test_the_median_over_passes_is_the_ratio_that_is_shown() -> None:
