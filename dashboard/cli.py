@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from dashboard.palette import CANDIDATE_COLOR
+from dashboard.palette import PRIMARY_COLORS
 from dashboard.read_only import READ_ONLY_VARIABLE
 from store.database import DEFAULT_URL, STORE_VARIABLE
 
@@ -38,7 +38,7 @@ def streamlit_arguments(*, port: int, address: str, base_path: str, open_browser
         "--client.showErrorLinks=false",
         "--logger.level=warning",
         # Set for light and dark apart: a colour for both would switch dark off.
-        *(f"--theme.{mode}.primaryColor={CANDIDATE_COLOR}" for mode in ("light", "dark")),
+        *(f"--theme.{mode}.primaryColor={color}" for mode, color in PRIMARY_COLORS.items()),
         *_NOTHING_LEAVES,
     ]  # fmt: skip
 

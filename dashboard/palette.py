@@ -24,6 +24,8 @@ FASTER_COLOR = "#1a9a8a"
 DOUBT_COLOR = "#c77a12"
 NEUTRAL_COLOR = "#7d8590"
 CANDIDATE_COLOR = "#2f7fd1"
+# As text on a tint of itself, where a contrast of 4.5:1 is asked for.
+PRIMARY_COLORS = {"light": "#1d63ad", "dark": "#5aa2ea"}
 
 OUTCOME_COLORS = {
     Outcome.REGRESSED: SLOWER_COLOR,

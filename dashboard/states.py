@@ -32,7 +32,7 @@ def show_error(error: Exception) -> None:
         st.button("Try again", type="primary")
     elif isinstance(error, StoreTooNew):
         st.write("Install the version of kernelwatch that wrote it, or a newer one, and start this again:")
-        st.code("pip install --upgrade 'kernelwatch[dashboard]'", language="shell")
+        st.code("pip install --upgrade 'kernelwatch[dashboard]'", language=None, wrap_lines=True)
     elif isinstance(error, UnknownSeries | UnknownCommit | RunNotFound):
         st.page_link(_OVERVIEW, label="Go to the overview")
 
@@ -47,7 +47,7 @@ def show_empty() -> None:
 def _show_first_steps() -> None:
     url = shlex.quote(store_url())
     st.write("Measure the commit you are on, from inside its checkout:")
-    st.code(f"collect --commit HEAD --store {url}", language="shell")
+    st.code(f"collect --commit HEAD --store {url}", language=None, wrap_lines=True)
     st.write("Or take in what another machine measured:")
-    st.code(f"store import RUN.kwrun --store {url}", language="shell")
+    st.code(f"store import RUN.kwrun --store {url}", language=None, wrap_lines=True)
     st.write("Then load this page again.")

@@ -250,10 +250,10 @@ def _line_layers(data: alt.InlineData, x: alt.X, y_scale: alt.Scale, axis: Value
     """The band of the intervals and the line of the centres, through one run per commit."""
     leading = alt.Chart(data).transform_filter("datum.leads && datum.bounded")
     y_axis = alt.Axis(title=axis.title, format="+.3~r" if axis.relative else ".4~r", tickCount=6)
-    band = leading.mark_area(color=CANDIDATE_COLOR, opacity=0.16).encode(
+    band = leading.mark_area(color=CANDIDATE_COLOR, opacity=0.16, aria=False).encode(
         x=x, y=alt.Y("low:Q", scale=y_scale, axis=y_axis), y2="high:Q", detail="segment:N"
     )
-    line = leading.mark_line(color=CANDIDATE_COLOR, opacity=0.55, strokeWidth=1.4).encode(
+    line = leading.mark_line(color=CANDIDATE_COLOR, opacity=0.55, strokeWidth=1.4, aria=False).encode(
         x=x, y="center:Q", detail="segment:N"
     )
     return [band, line]
@@ -264,7 +264,7 @@ def _rules(data: alt.InlineData, x: alt.X) -> alt.Chart:
     rules: alt.Chart = (
         alt.Chart(data)
         .transform_filter("datum.bounded")
-        .mark_rule(strokeWidth=1.5, opacity=0.7)
+        .mark_rule(strokeWidth=1.5, opacity=0.7, aria=False)
         .encode(x=x, y="low:Q", y2="high:Q", color=_tier_color())
     )
     return rules
@@ -298,12 +298,16 @@ def _mark_layers(data: alt.InlineData, x: alt.X) -> list[alt.Chart]:
     slower = confirmed.transform_filter("datum.slower")
     faster = confirmed.transform_filter("!datum.slower")
     text = base.transform_filter("datum.mark_text != ''").mark_text(
-        dy=-24, fontSize=12, fontWeight=600, clip=False
+        dy=-24, fontSize=12, fontWeight=600, clip=False, aria=False
     )
     return [
-        flagged.mark_point(shape="circle", size=300, filled=False, strokeWidth=2.2, opacity=1),
-        slower.mark_point(shape="triangle-up", size=620, filled=False, strokeWidth=2.2, opacity=1),
-        faster.mark_point(shape="triangle-down", size=620, filled=False, strokeWidth=2.2, opacity=1),
+        flagged.mark_point(shape="circle", size=300, filled=False, aria=False, strokeWidth=2.2, opacity=1),
+        slower.mark_point(
+            shape="triangle-up", size=620, filled=False, aria=False, strokeWidth=2.2, opacity=1
+        ),
+        faster.mark_point(
+            shape="triangle-down", size=620, filled=False, aria=False, strokeWidth=2.2, opacity=1
+        ),
         text.encode(text="mark_text:N"),
     ]
 

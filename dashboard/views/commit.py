@@ -163,7 +163,7 @@ def _show_head(header: RunHeader, commits: Mapping[str, Commit]) -> None:
     st.caption(
         "To measure it again" + ("; the uncommitted changes are in no command" if header.dirty else "")
     )
-    st.code(reproduce_command(header), language="shell")
+    st.code(reproduce_command(header), language=None, wrap_lines=True)
 
 
 def _show_sentinels(measured: Sequence[SeriesPoint], verdicts: Mapping[str, Verdict]) -> None:
@@ -283,7 +283,7 @@ def _show_failures(failures: Sequence[Failure]) -> None:
         with st.expander(f"{literal(name)}: {failure.kind} ({failure.stage})"):
             st.markdown(f"{literal(failure.message)}  \n`{failure.source}`")
             if failure.log:
-                st.code(failure.log, language=None)
+                st.code(failure.log, language=None, wrap_lines=True)
 
 
 def _show_machine(header: RunHeader) -> None:

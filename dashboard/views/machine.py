@@ -137,7 +137,7 @@ def _show_studies(gpu_uuid: str) -> None:
         st.info(
             "Nobody measured the same code several times on this GPU yet. This does, and keeps the result:"
         )
-        st.code("collect aa --runs 5", language="shell")
+        st.code("collect aa --runs 5", language=None, wrap_lines=True)
         return
     newest = studies[0]
     alarms = "" if newest.false_alarms is None else f" ({shown.share(newest.false_alarms)})"
