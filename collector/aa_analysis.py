@@ -3,6 +3,7 @@
 Every difference between the runs is noise. A pair of them whose intervals do not overlap is
 the false alarm that a verdict against a single run would have raised; the factor by which one
 of a pair would have to be slower for its interval to stand clear is what could have been seen.
+The same is told of each run and the pool of the others, by the rule that verdicts go by.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
+from dataclasses import replace
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 from collector.errors import StudyError
-from store.records import Tier
+from collector.wall_time import wall_time
+from store.comparing import POOL_RUNS_MAX, POOL_RUNS_MIN, compare_intervals, pool_of, widened
+from store.records import Outcome, Tier
 from store.studies import AaResult, AaStudy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from store.records import Case, Measurement, Run, SeriesKey
+    from store.comparing import Pool
+    from store.records import Case, Interval, Measurement, Run, SeriesKey
 
 POWER = 0.95  # share of the pairs that would have shown the smallest change seen
 RUNS_MIN = 2
@@ -73,21 +78,26 @@ def analyse(runs: Sequence[Run], *, study_id: str, analysed_at: datetime, tool_v
         tool_version=tool_version,
         analysed_at=analysed_at,
         results=tuple(sorted(results, key=_by_name)),
+        wall_time=wall_time(ordered),
     )
 
 
-def smallest_slowdown(baseline: Measurement, candidate: Measurement) -> float | None:
+def smallest_slowdown(baseline: Interval, candidate: Interval, *, resolution_ms: float) -> float | None:
     """By how much the candidate would have to be slower for its interval to clear the baseline's.
 
     That is what folding the candidate's windows again, each sample that much longer, would give:
     the fold scales with its windows, all but the timer's quantum. Negative where the intervals
     are apart as they are; None where one was refused.
+
+    Args:
+        baseline: what the candidate has to stay clear of.
+        candidate: folded, and widened where it is compared with a pool.
+        resolution_ms: the timer's quantum.
     """
-    if baseline.interval.bounds is None or candidate.interval.bounds is None:
+    if baseline.bounds is None or candidate.bounds is None:
         return None
-    half_quantum = candidate.resolution_ms / 2
-    (low, _, _), (_, _, high) = candidate.interval.bounds, baseline.interval.bounds
-    return (high + half_quantum) / (low + half_quantum) - 1
+    (low, _, _), (_, _, high) = candidate.bounds, baseline.bounds
+    return (high + resolution_ms / 2) / (low + resolution_ms / 2) - 1
 
 
 def _by_series(runs: Sequence[Run]) -> dict[SeriesKey, list[Measurement]]:
@@ -103,12 +113,12 @@ def _by_series(runs: Sequence[Run]) -> dict[SeriesKey, list[Measurement]]:
 def _result(series: SeriesKey, measurements: Sequence[Measurement]) -> AaResult:
     logs = [math.log(m.interval.center) for m in measurements if m.interval.center]
     spreads = [statistics.variance(_window_logs(m)) for m in measurements if len(m.counted_windows) > 1]
-    seen = sorted(
-        slowdown
-        for pair in permutations(measurements, 2)
-        if (slowdown := smallest_slowdown(*pair)) is not None
-    )
-    return AaResult(
+    seen = [
+        smallest_slowdown(one.interval, other.interval, resolution_ms=other.resolution_ms)
+        for one, other in permutations(measurements, 2)
+    ]
+    pairs = combinations((m.interval for m in measurements), 2)
+    result = AaResult(
         series=series,
         tier=max((m.tier for m in measurements), default=Tier.C),
         runs=len(measurements),
@@ -116,18 +126,47 @@ def _result(series: SeriesKey, measurements: Sequence[Measurement]) -> AaResult:
         run_sd=_sd(logs),
         window_sd=math.sqrt(statistics.fmean(spreads)),
         pairs=math.comb(len(measurements), 2),
-        pairs_flagged=sum(_apart(*pair) for pair in combinations(measurements, 2)),
-        smallest_seen=seen[math.ceil(POWER * len(seen)) - 1],
+        pairs_flagged=sum(_are_apart(one, other) for one, other in pairs),
+        smallest_seen=_seen_by_most(seen),
+    )
+    return _with_pools(result, measurements)
+
+
+def _with_pools(result: AaResult, measurements: Sequence[Measurement]) -> AaResult:
+    """Add what a verdict on each run would have said against the pool of the others."""
+    if len(measurements) <= POOL_RUNS_MIN:
+        return result
+    flagged, seen = 0, []
+    for index, measurement in enumerate(measurements):
+        resolution_ms = measurement.resolution_ms
+        pool = _pool_around(measurements, index)
+        interval = widened(
+            measurement.interval, run_sd=pool.run_sd, run_df=pool.run_df, resolution_ms=resolution_ms
+        )
+        flagged += _are_apart(interval, pool.interval)
+        seen.append(smallest_slowdown(pool.interval, interval, resolution_ms=resolution_ms))
+    return replace(result, pool_runs=len(seen), pool_flagged=flagged, pool_smallest_seen=_seen_by_most(seen))
+
+
+def _pool_around(measurements: Sequence[Measurement], index: int) -> Pool:
+    """The runs without this one: where they are more than a pool takes, those nearest in time."""
+    nearest = sorted(range(len(measurements)), key=lambda other: abs(other - index))
+    others = [measurements[other] for other in nearest[1 : POOL_RUNS_MAX + 1]]
+    return pool_of(
+        [m.interval.center for m in others if m.interval.center is not None],
+        resolution_ms=max(m.resolution_ms for m in others),
     )
 
 
-def _apart(one: Measurement, other: Measurement) -> bool:
+def _seen_by_most(slowdowns: Sequence[float | None]) -> float:
+    """The slowdown that 95 % of the comparisons would have shown."""
+    known = sorted(slowdown for slowdown in slowdowns if slowdown is not None)
+    return known[math.ceil(POWER * len(known)) - 1]
+
+
+def _are_apart(candidate: Interval, baseline: Interval) -> bool:
     """Whether the intervals do not overlap; ends that touch overlap."""
-    if one.interval.bounds is None or other.interval.bounds is None:
-        return False
-    return (
-        one.interval.bounds[0] > other.interval.bounds[2] or other.interval.bounds[0] > one.interval.bounds[2]
-    )
+    return compare_intervals(candidate, baseline) in (Outcome.REGRESSED, Outcome.IMPROVED)
 
 
 def _window_logs(measurement: Measurement) -> list[float]:

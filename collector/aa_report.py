@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from collector.aa_analysis import POWER
 from collector.tables import aligned
 from store import shown
+from store.comparing import POOL_RUNS_MIN
 from store.records import Tier
 
 if TYPE_CHECKING:
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
 
     from store.studies import AaResult, AaStudy
 
-_COLUMNS = ("benchmark", "median", "run to run", "windows", "runs", "apart", "smallest seen", "tier")
-_RIGHT = frozenset(_COLUMNS[1:-1])
+_COLUMNS = ("benchmark", "median", "run to run", "windows", "runs", "apart", "smallest seen")
+_POOL_COLUMNS = ("pool", "pool sees")
+_TIER = "tier"
 _USABLE = 3.0  # a slowdown beyond this is no sensitivity worth a number
 
 
@@ -27,11 +30,14 @@ def study_text(study: AaStudy) -> str:
         f"A/A: {shown.count(len(study.run_ids), 'run')} of {shown.one_line(study.repository)} at {commits} "
         f"on {', '.join(map(shown.one_line, study.gpu_uuids))}"
     )
-    table = aligned(_COLUMNS, [_row(result) for result in study.results], right=_RIGHT)
+    pools = study.pool_runs > 0
+    columns = (*_COLUMNS, *(_POOL_COLUMNS if pools else ()), _TIER)
+    rows = [_row(result, pools=pools) for result in study.results]
+    table = aligned(columns, rows, right=frozenset(columns[1:-1]))
     return "\n".join([title, "", *table, "", *_sentences(study)])
 
 
-def _row(result: AaResult) -> tuple[str, ...]:
+def _row(result: AaResult, *, pools: bool) -> tuple[str, ...]:
     return (
         shown.one_line(result.series.case.label),
         shown.amount(result.center_ms, result.series.quantity),
@@ -40,8 +46,15 @@ def _row(result: AaResult) -> tuple[str, ...]:
         str(result.runs),
         f"{result.pairs_flagged} of {result.pairs}",
         _seen(result.smallest_seen),
+        *(_pool_cells(result) if pools else ()),
         result.tier.value,
     )
+
+
+def _pool_cells(result: AaResult) -> tuple[str, str]:
+    if result.pool_smallest_seen is None:
+        return "", ""
+    return f"{result.pool_flagged} of {result.pool_runs}", _seen(result.pool_smallest_seen)
 
 
 def _seen(slowdown: float) -> str:
@@ -64,7 +77,15 @@ def _sentences(study: AaStudy) -> Iterator[str]:
         f"{100 * POWER:.0f} % of the pairs would have shown a slowdown of {half} in half of the benchmarks, "
         f"and one of {every} in all of them."
     )
+    if study.pool_runs:
+        yield (
+            f"Against the pool of the other runs {study.pool_flagged} of {study.pool_runs} would have been "
+            f"flagged ({shown.size(study.pool_flagged / study.pool_runs)})."
+        )
+    else:
+        yield f"Too few runs for a pool of the others: it takes {POOL_RUNS_MIN} beside the one judged."
     yield f"{study.seconds:.0f} s in all, {study.seconds_per_case:.2f} s a benchmark and run."
+    yield from _time_sentence(study)
     if len(study.commit_shas) > 1:
         yield "The runs are of several commits: what differs may be the code."
     weak = sum(result.tier is Tier.C for result in study.results)
@@ -73,6 +94,23 @@ def _sentences(study: AaStudy) -> Iterator[str]:
     if study.left_out:
         named = ", ".join(map(shown.one_line, study.left_out))
         yield f"Left out, with an interval in fewer than two runs: {named}."
+
+
+def _time_sentence(study: AaStudy) -> Iterator[str]:
+    spent, idle = study.wall_time, study.idle_share
+    if spent is None or idle is None:
+        return
+    outside = idle * study.seconds - spent.warm_up_s - spent.loop_s - spent.reading_s - spent.setup_s
+    parts = (
+        (spent.setup_s, "set-up"), (spent.warm_up_s, "warm-up"), (spent.loop_s, "loops beside the calls"),
+        (spent.reading_s, "reading records"), (outside, "outside windows"),
+    )  # fmt: skip
+    shares = ", ".join(f"{words} {shown.size(seconds / study.seconds)}" for seconds, words in parts)
+    calls, pauses = shown.size(spent.calls_s / study.seconds), shown.size(spent.pauses_s / study.seconds)
+    yield (
+        f"The device was at the calls for {calls} of that time, and at the pauses they need for {pauses}; "
+        f"at neither for {shown.size(idle)}: {shares}."
+    )
 
 
 def study_json(study: AaStudy) -> dict[str, Any]:
@@ -86,8 +124,12 @@ def study_json(study: AaStudy) -> dict[str, Any]:
         "pairs": study.pairs,
         "pairs_flagged": study.pairs_flagged,
         "false_alarms": study.false_alarms,
+        "pool_runs": study.pool_runs,
+        "pool_flagged": study.pool_flagged,
         "seconds": study.seconds,
         "seconds_per_case": study.seconds_per_case,
+        "idle_share": study.idle_share,
+        "wall_time": None if study.wall_time is None else asdict(study.wall_time),
         "left_out": list(study.left_out),
         "tool_version": study.tool_version,
         "analysed_at": study.analysed_at.isoformat(),
@@ -110,4 +152,7 @@ def _result_json(result: AaResult) -> dict[str, Any]:
         "pairs": result.pairs,
         "pairs_flagged": result.pairs_flagged,
         "smallest_seen": result.smallest_seen,
+        "pool_runs": result.pool_runs,
+        "pool_flagged": result.pool_flagged,
+        "pool_smallest_seen": result.pool_smallest_seen,
     }

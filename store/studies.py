@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
     from store.database import Database
 
-_RESULT_FIELDS = ("runs", "center_ms", "run_sd", "window_sd", "pairs", "pairs_flagged", "smallest_seen")
+_RESULT_FIELDS = (
+    "runs", "center_ms", "run_sd", "window_sd", "pairs", "pairs_flagged", "smallest_seen", "pool_runs",
+    "pool_flagged", "pool_smallest_seen",
+)  # fmt: skip
 _STUDY_FIELDS = (
     "study_id", "repository", "commit_shas", "gpu_uuids", "run_ids", "left_out", "seconds",
     "seconds_per_case", "tool_version", "analysed_at",
 )  # fmt: skip
+_TIME_FIELDS = ("calls_s", "pauses_s", "warm_up_s", "loop_s", "reading_s", "setup_s")
 _STUDIES = """
 select * from aa_studies
 where (? is null or study_id = ?) and (? is null or list_contains(gpu_uuids, ?))
@@ -48,6 +52,10 @@ class AaResult:
         pairs_flagged: those whose intervals do not overlap: each would have been a false alarm.
         smallest_seen: the smallest slowdown that 95 % of the pairs would have shown, either run
             first, as a share of the time; below 0 where the pairs lie apart by themselves.
+        pool_runs: runs that were judged against the pool of the others; 0 where those are too few.
+        pool_flagged: those that a verdict would have called changed.
+        pool_smallest_seen: the smallest slowdown that 95 % of them would have shown; None where
+            none was judged.
     """
 
     series: SeriesKey
@@ -59,6 +67,30 @@ class AaResult:
     pairs: int
     pairs_flagged: int
     smallest_seen: float
+    pool_runs: int = 0
+    pool_flagged: int = 0
+    pool_smallest_seen: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WallTime:
+    """Where the wall time of runs went, in seconds; what is in none of these lies outside windows.
+
+    Attributes:
+        calls_s: the device at the calls, in loops and warm-ups.
+        pauses_s: pauses that hold the clock, in loops and warm-ups.
+        warm_up_s: the rest of the warm-ups.
+        loop_s: the rest of the timed loops: clearing the cache, settling, launching, reading clocks.
+        reading_s: reading what was recorded.
+        setup_s: the set-up of benchmarks.
+    """
+
+    calls_s: float
+    pauses_s: float
+    warm_up_s: float
+    loop_s: float
+    reading_s: float
+    setup_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +105,8 @@ class AaStudy:
         left_out: labels of cases that fewer than two runs gave an interval for.
         seconds: wall time of all runs together, process starts included.
         seconds_per_case: wall time of a run divided by its cases, on average over the runs.
+        wall_time: where ``seconds`` went; None where nobody looked, or passes took turns with those
+            of another commit.
     """
 
     study_id: str
@@ -86,6 +120,7 @@ class AaStudy:
     tool_version: str
     analysed_at: datetime
     results: tuple[AaResult, ...]
+    wall_time: WallTime | None = None
 
     @property
     def pairs(self) -> int:
@@ -102,6 +137,23 @@ class AaStudy:
         """The share of pairs that would have been a false alarm; None where nothing was compared."""
         return self.pairs_flagged / self.pairs if self.pairs else None
 
+    @property
+    def pool_runs(self) -> int:
+        """Runs that were judged against the pool of the others, over all series."""
+        return sum(result.pool_runs for result in self.results)
+
+    @property
+    def pool_flagged(self) -> int:
+        """Those that a verdict would have called changed."""
+        return sum(result.pool_flagged for result in self.results)
+
+    @property
+    def idle_share(self) -> float | None:
+        """The share of the time in which neither the device worked on calls nor a pause was needed."""
+        if self.wall_time is None or self.seconds <= 0:
+            return None
+        return 1 - (self.wall_time.calls_s + self.wall_time.pauses_s) / self.seconds
+
 
 def save_study(database: Database, study: AaStudy) -> None:
     """Store a study in one transaction, in place of an earlier one with its id.
@@ -114,7 +166,11 @@ def save_study(database: Database, study: AaStudy) -> None:
     with database.writing() as connection:
         for table in ("aa_studies", "aa_results"):
             connection.execute(f"delete from {table} where study_id = ?", [study.study_id])  # noqa: S608 - fixed names
-        insert_rows(connection, "aa_studies", [{name: getattr(study, name) for name in _STUDY_FIELDS}])
+        insert_rows(
+            connection,
+            "aa_studies",
+            [{name: getattr(study, name) for name in _STUDY_FIELDS} | _time_columns(study.wall_time)],
+        )
         insert_rows(
             connection,
             "aa_results",
@@ -156,25 +212,37 @@ def _check(study: AaStudy) -> None:
         raise StoreInvalid(f"the study's id is no UUID in lower case: {study.study_id!r}")
     if study.analysed_at.utcoffset() is None:
         raise StoreInvalid(f"{where}: analysed_at {study.analysed_at} has no time zone")
-    numbers = [("seconds", study.seconds), ("seconds_per_case", study.seconds_per_case)]
+    numbers: list[tuple[str, float | None]] = [
+        ("seconds", study.seconds),
+        ("seconds_per_case", study.seconds_per_case),
+    ]
+    numbers += _time_columns(study.wall_time).items()
     for result in study.results:
         label = result.series.case.label
-        numbers += [(f"{label}: {name}", float(getattr(result, name))) for name in _RESULT_FIELDS]
+        numbers += [(f"{label}: {name}", getattr(result, name)) for name in _RESULT_FIELDS]
     for name, value in numbers:
-        if not math.isfinite(value):
+        if value is not None and not math.isfinite(value):
             raise StoreInvalid(f"{where}: {name} is {value}, which is not finite")
+
+
+def _time_columns(spent: WallTime | None) -> dict[str, float | None]:
+    return {name: None if spent is None else getattr(spent, name) for name in _TIME_FIELDS}
 
 
 def _study_of(row: Row, results: Sequence[AaResult]) -> AaStudy:
     lists = {name: tuple(row[name]) for name in ("commit_shas", "gpu_uuids", "run_ids", "left_out")}
+    spent = {name: row[name] for name in _TIME_FIELDS}
     return AaStudy(
         **{name: row[name] for name in _STUDY_FIELDS}
         | lists
-        | {"analysed_at": from_instant(row["analysed_at"]), "results": tuple(results)}
+        | {
+            "analysed_at": from_instant(row["analysed_at"]),
+            "results": tuple(results),
+            "wall_time": None if None in spent.values() else WallTime(**spent),
+        }
     )
 
 
 def _result_of(row: Row) -> AaResult:
-    return AaResult(
-        series=series_of(row), tier=Tier(row["tier"]), **{name: row[name] for name in _RESULT_FIELDS}
-    )
+    counts = {name: row[name] for name in _RESULT_FIELDS}
+    return AaResult(series=series_of(row), tier=Tier(row["tier"]), **counts)

@@ -44,6 +44,10 @@ def runs_with(*measurements: Measurement, **header: Any) -> list[Run]:
     return [a_run(10, number=i, measurements=(m,), header=header) for i, m in enumerate(measurements)]
 
 
+def slowdown_between(one: Measurement, other: Measurement) -> float | None:
+    return smallest_slowdown(one.interval, other.interval, resolution_ms=other.resolution_ms)
+
+
 def spread_runs(*, runs: int, run_sd: float, window_sd: float, seed: int = 1) -> list[Run]:
     """Runs of eight windows whose logs spread by these, with hardly any noise inside a window."""
     rng = random.Random(seed)
@@ -67,20 +71,20 @@ def test_pairs_apart_are_counted_and_pairs_that_touch_are_not() -> None:
 def test_the_smallest_slowdown_is_the_gap_between_the_far_ends() -> None:
     one, other = (within(0.99, 1.0, 1.01, resolution_ms=0.0), within(0.98, 1.0, 1.03, resolution_ms=0.0))
 
-    assert smallest_slowdown(one, other) == pytest.approx(1.01 / 0.98 - 1)
-    assert smallest_slowdown(other, one) == pytest.approx(1.03 / 0.99 - 1)
+    assert slowdown_between(one, other) == pytest.approx(1.01 / 0.98 - 1)
+    assert slowdown_between(other, one) == pytest.approx(1.03 / 0.99 - 1)
 
 
 def test_runs_that_lie_apart_would_show_any_slowdown() -> None:
-    slowdown = smallest_slowdown(within(1.0, 1.1, 1.2), within(1.5, 1.6, 1.7))
+    slowdown = slowdown_between(within(1.0, 1.1, 1.2), within(1.5, 1.6, 1.7))
 
     assert slowdown is not None
     assert slowdown < 0
 
 
 def test_a_refused_interval_shows_none() -> None:
-    assert smallest_slowdown(a_measurement(passes=2), a_measurement()) is None
-    assert smallest_slowdown(a_measurement(), a_measurement(passes=2)) is None
+    assert slowdown_between(a_measurement(passes=2), a_measurement()) is None
+    assert slowdown_between(a_measurement(), a_measurement(passes=2)) is None
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -90,7 +94,7 @@ def test_windows_slower_by_that_much_and_no_less_fold_to_an_interval_that_stands
     baseline = replace(baseline, interval=folded(baseline, 1.0))
     candidate = a_measurement(seed=seed + 100, resolution_ms=0.002)
     candidate = replace(candidate, interval=folded(candidate, 1.0))
-    slowdown = smallest_slowdown(baseline, candidate)
+    slowdown = slowdown_between(baseline, candidate)
     assert slowdown is not None
     assert baseline.interval.high is not None
 
@@ -125,17 +129,48 @@ def test_runs_that_a_session_moves_are_called_different_more_often_than_those_it
     assert moved > 0.5
 
 
-def test_ninety_five_of_a_hundred_pairs_show_the_smallest_slowdown() -> None:
+def test_ninety_five_of_a_hundred_pairs_show_the_slowdown_between() -> None:
     runs = spread_runs(runs=20, run_sd=0.002, window_sd=0.003)
     (result,) = study_of(runs).results
     measurements = [run.measurements[0] for run in runs]
     slowdowns = [
-        smallest_slowdown(one, other) for one in measurements for other in measurements if one is not other
+        slowdown_between(one, other) for one in measurements for other in measurements if one is not other
     ]
 
     shown = sum(slowdown is not None and slowdown <= result.smallest_seen for slowdown in slowdowns)
     assert len(slowdowns) == 380
     assert shown == 361
+
+
+def test_a_run_is_judged_against_the_pool_of_the_others() -> None:
+    """Seven runs within a per mille, the eighth half a per cent off: it alone is flagged."""
+    centers = [1.0, 1.0005, 0.9995, 1.001, 0.999, 1.0003, 0.9997, 1.005]
+    measured = [within(0.99995 * c, c, 1.00005 * c, resolution_ms=0.0) for c in centers]
+    (result,) = study_of(runs_with(*measured)).results
+
+    assert (result.pool_flagged, result.pool_runs) == (1, 8)
+    assert result.pairs_flagged == 28  # so narrow are the intervals by themselves
+
+
+def test_six_runs_leave_too_few_for_a_pool_and_seven_do_not() -> None:
+    six = study_of(spread_runs(runs=6, run_sd=0.001, window_sd=0.001))
+    seven = study_of(spread_runs(runs=7, run_sd=0.001, window_sd=0.001))
+
+    assert (six.pool_runs, six.results[0].pool_smallest_seen) == (0, None)
+    assert "Too few runs for a pool of the others: it takes 6 beside the one judged" in study_text(six)
+    assert "pool sees" not in study_text(six)
+    assert seven.pool_runs == 7
+    assert "Against the pool of the other runs 0 of 7 would have been flagged" in study_text(seven)
+    assert "pool sees" in study_text(seven)
+
+
+def test_a_pool_of_many_runs_is_of_the_twenty_nearest_in_time() -> None:
+    """After a step, the last run is 1 % off its neighbours: beside the runs before the step it is nothing."""
+    levels = [2.0, 2.001] * 15 + [1.0, 1.0005] * 12 + [1.01]
+    measured = [within(0.9999 * x, x, 1.0001 * x, resolution_ms=0.0) for x in levels]
+    (result,) = study_of(runs_with(*measured)).results
+
+    assert (result.pool_flagged, result.pool_runs) == (1, 55)
 
 
 def test_equal_runs_have_no_spread() -> None:

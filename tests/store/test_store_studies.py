@@ -17,10 +17,13 @@ from store.errors import StoreInvalid
 from store.records import CacheState, Case, Quantity, Tier
 from store.runs import save_run
 from store.schema import migrate
-from store.studies import AaResult, AaStudy, load_studies, save_study
+from store.studies import AaResult, AaStudy, WallTime, load_studies, save_study
 
 if TYPE_CHECKING:
     from store.database import Database
+
+
+A_TIME = WallTime(calls_s=20.0, pauses_s=30.5, warm_up_s=10.0, loop_s=40.0, reading_s=15.0, setup_s=60.0)
 
 
 def a_result(benchmark: str = "softmax", **changes: Any) -> AaResult:
@@ -37,6 +40,9 @@ def a_result(benchmark: str = "softmax", **changes: Any) -> AaResult:
         "pairs": 10,
         "pairs_flagged": 1,
         "smallest_seen": 0.004,
+        "pool_runs": 5,
+        "pool_flagged": 1,
+        "pool_smallest_seen": 0.006,
     }
     return AaResult(**(fields | changes))
 
@@ -55,6 +61,7 @@ def a_study(number: int = 0, **changes: Any) -> AaStudy:
         "tool_version": "0.1.0",
         "analysed_at": EPOCH + timedelta(hours=number),
         "results": (a_result("matmul", pairs_flagged=0), a_result()),
+        "wall_time": A_TIME,
     }
     return AaStudy(**(fields | changes))
 
@@ -90,12 +97,30 @@ def test_a_study_counts_false_alarms_over_all_its_series() -> None:
     assert a_study(results=()).false_alarms is None
 
 
+def test_a_study_without_pools_and_without_its_time_comes_back_so(database: Database) -> None:
+    bare = a_result(pool_runs=0, pool_flagged=0, pool_smallest_seen=None)
+    study = a_study(results=(bare,), wall_time=None)
+    save_study(database, study)
+
+    assert load_studies(database) == [study]
+    assert study.idle_share is None
+
+
+def test_a_study_counts_flags_against_the_pool_and_time_that_was_no_use() -> None:
+    study = a_study()
+
+    assert (study.pool_flagged, study.pool_runs) == (2, 10)
+    assert study.idle_share == pytest.approx(1 - 50.5 / 250.5)
+
+
 @pytest.mark.parametrize(
     ("study", "words"),
     [
         (a_study(study_id="first"), "no UUID"),
         (a_study(seconds=math.inf), "seconds is inf"),
         (a_study(results=(a_result(run_sd=math.nan),)), r"softmax\[rows=8\]: run_sd is nan"),
+        (a_study(wall_time=replace(A_TIME, loop_s=math.nan)), "loop_s is nan"),
+        (a_study(results=(a_result(pool_smallest_seen=math.inf),)), "pool_smallest_seen is inf"),
         (a_study(analysed_at=EPOCH.replace(tzinfo=None)), "no time zone"),
     ],
 )
@@ -123,6 +148,29 @@ def test_a_store_from_before_pairs_and_studies_keeps_its_runs(database: Database
         ).fetchall()
     assert rows == [("a", None, None, None), (a_run().header.run_id, None, None, None)]
     assert load_studies(database) == []
+
+
+def test_a_study_from_before_pools_comes_back_without_them(database: Database) -> None:
+    series = a_result().series
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{database.path}' as db")
+        connection.execute("use db")
+        migrate(connection, target=8)
+        connection.execute(
+            "insert into aa_studies values (?, 'r', [], ['g'], ['a', 'b'], [], 80, 2, '0', now()::timestamp)",
+            [str(uuid.UUID(int=1))],
+        )
+        connection.execute(
+            "insert into aa_results values (?, ?, 'softmax', ?, ?, ?, ?, ?, ?, ?, 'A', 2, 1, 0, 0, 1, 0, 0)",
+            [
+                str(uuid.UUID(int=1)), series.id, series.case.parameters_json, series.quantity,
+                series.gpu_uuid, series.timer, series.cache_state, series.clock_regime, series.environment,
+            ],
+        )  # fmt: skip
+
+    (study,) = load_studies(database)
+    assert study.wall_time is None
+    assert [(r.pool_runs, r.pool_flagged, r.pool_smallest_seen) for r in study.results] == [(0, 0, None)]
 
 
 def test_the_doctor_sees_results_whose_study_is_gone(database: Database) -> None:
