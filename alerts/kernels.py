@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from store.kernel_names import readable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -17,7 +19,7 @@ class KernelChange:
     """One kernel that came, went, or is launched otherwise.
 
     Attributes:
-        name: as CUPTI gave it; it comes from the code under test and is not to be trusted.
+        name: taken apart where it is mangled; it comes from the code under test and is not to be trusted.
         what: what changed about it, in numbers and words of our own.
     """
 
@@ -38,12 +40,13 @@ def kernel_changes(before: Iterable[Kernel], after: Iterable[Kernel]) -> tuple[K
 
 
 def _of_one_name(name: str, old: Sequence[Kernel], new: Sequence[Kernel]) -> list[KernelChange]:
+    shown = readable(name)
     if len(old) == len(new) == 1:
-        return [KernelChange(name=name, what=_difference(old[0], new[0]))]
+        return [KernelChange(name=shown, what=_difference(old[0], new[0]))]
     # Launched in several shapes: which became which cannot be known.
     return [
-        *(KernelChange(name=name, what=f"no longer runs ({_launch(kernel)})") for kernel in old),
-        *(KernelChange(name=name, what=f"is new ({_launch(kernel)})") for kernel in new),
+        *(KernelChange(name=shown, what=f"no longer runs ({_launch(kernel)})") for kernel in old),
+        *(KernelChange(name=shown, what=f"is new ({_launch(kernel)})") for kernel in new),
     ]
 
 

@@ -10,6 +10,7 @@ from dashboard.charts import windows as windows_charts
 from dashboard.drawing import draw
 from dashboard.formatting import count_of, format_interval, literal
 from dashboard.tables import Column, code, plain, table
+from store.kernel_names import readable
 
 if TYPE_CHECKING:
     from store.records import Measurement
@@ -58,7 +59,7 @@ def _show_kernels(measurement: Measurement) -> None:
     ]  # fmt: skip
     rows = [
         [
-            code(kernel.name), plain(str(kernel.count)), plain(_extent(kernel.grid)),
+            code(readable(kernel.name)), plain(str(kernel.count)), plain(_extent(kernel.grid)),
             plain(_extent(kernel.block)), plain(_extent(kernel.cluster)),
             plain(str(kernel.registers)), plain(f"{kernel.shared_bytes:,} B"),
         ]
