@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from alerts.baseline import form_baseline
+from alerts.policy import Policy
+from alerts.verdicts import judge_point
 from collector.aa_analysis import analyse
 from collector.intervals import fold_windows
 from store.bundle import read_bundle
-from store.records import Measurement, Run, Tier
+from store.database import Database
+from store.records import BaselineKind, Measurement, Outcome, Run, Tier
+from store.runs import save_run
+from store.series import load_points
 
 if TYPE_CHECKING:
+    from store.records import SeriesKey, SeriesPoint, Verdict
     from store.studies import AaStudy
 
 FOLDER = Path(__file__).parent / "data" / "h200" / "aa"
@@ -98,3 +108,83 @@ def test_about_one_percent_more_work_is_seen_in_most_pairs_and_never_the_wrong_w
     assert len(pairs) == 90
     assert len(effects) == n_seen
     assert min(effects) > 0
+
+
+def test_against_the_pool_of_the_other_runs_1_of_370_is_flagged(study: AaStudy) -> None:
+    flagged = [r.series.case.label for r in study.results for _ in range(r.pool_flagged)]
+
+    assert (study.pool_flagged, study.pool_runs) == (1, 370)
+    assert flagged == ["matmul_prefill[dtype=bfloat16, k=4096, m=4096, n=4096]"]
+
+
+def test_against_the_pool_half_of_the_calls_over_100_us_show_a_slowdown_of_0_52_percent(
+    study: AaStudy,
+) -> None:
+    seen = sorted(r.pool_smallest_seen or 0.0 for r in study.results if r.center_ms > 0.1)
+
+    assert seen[11] == pytest.approx(0.0052, abs=0.00005)
+    assert seen[-1] == pytest.approx(0.0135, abs=0.00005)
+    assert sum(slowdown <= 0.005 for slowdown in seen) == 10
+
+
+def test_the_study_counts_by_the_rule_that_verdicts_go_by(
+    runs: list[Run], study: AaStudy, tmp_path: Path
+) -> None:
+    database = Database(tmp_path / "aa.duckdb")
+    for run in runs:
+        save_run(database, run)
+    series: dict[SeriesKey, list[SeriesPoint]] = defaultdict(list)
+    for point in load_points(database):
+        series[point.series].append(point)
+
+    for result in study.results:
+        points = series[result.series]
+        verdicts = [judged(point, points) for point in points]
+
+        assert sum(v.outcome is not Outcome.UNCHANGED for v in verdicts) == result.pool_flagged
+
+
+def judged(point: SeriesPoint, points: list[SeriesPoint]) -> Verdict:
+    baseline = form_baseline([other for other in points if other is not point], Policy())
+    assert baseline is not None
+    assert baseline.kind is BaselineKind.POOL
+    return judge_point(point, baseline, Policy(), judged_at=datetime(2026, 12, 1, tzinfo=UTC))
+
+
+def test_four_fifths_of_the_time_go_to_neither_calls_nor_pauses(study: AaStudy) -> None:
+    spent = study.wall_time
+    assert spent is not None
+
+    assert study.idle_share == pytest.approx(0.799, abs=0.0005)
+    shares = [
+        part / study.seconds for part in (spent.calls_s, spent.pauses_s, spent.setup_s, spent.reading_s)
+    ]
+    assert shares == pytest.approx([0.043, 0.158, 0.246, 0.101], abs=0.0005)
+
+
+TENSOR_CORE_CALLS = (
+    "attention_prefill",
+    "matmul_fp8",
+    "matmul_int8",
+    "planted_attention",
+    "planted_matmul",
+    "planted_mlp",
+)
+
+
+def test_calls_on_the_tensor_cores_are_slow_and_fast_together_pass_by_pass(runs: list[Run]) -> None:
+    """Were they independent, the mean of the calls of a pass would vary half as much."""
+    passes: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for label, measured in by_case(runs).items():
+        if label.startswith(TENSOR_CORE_CALLS):
+            level = statistics.median(w.median_ms or 0.0 for m in measured for w in m.windows)
+            for run, measurement in zip(runs, measured, strict=True):
+                for window in measurement.windows:
+                    passes[run.header.run_id, window.pass_index].append((window.median_ms or 0.0) / level - 1)
+
+    within = math.sqrt(statistics.fmean(statistics.variance(values) for values in passes.values()))
+    between = statistics.stdev(map(statistics.fmean, passes.values()))
+    (calls,) = {len(values) for values in passes.values()}
+
+    assert (len(passes), calls) == (80, 10)
+    assert between / (within / math.sqrt(calls)) == pytest.approx(2.0, abs=0.1)
