@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from busy_store import sha_of
-from served import serving, set_scheme, wait_for
+from served import serving, set_scheme, wait_for, wait_until_quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,3 +81,49 @@ def test_a_shared_address_opens_the_same_view_in_dark_mode(browser: Chrome, addr
     )
     red = int(background.removeprefix("rgb(").split(",")[0])
     assert red < 64
+
+
+def test_clicks_lead_from_the_overview_to_every_sample_without_loading_the_page_again(
+    browser: Chrome, address: str
+) -> None:
+    browser.get(address)
+    link = wait_for(browser, ".kw-table a[href*='/commit?']", text=sha_of(10)[:9])
+    browser.execute_script("window.loadedOnce = true")
+    link.click()
+    wait_for(browser, "h3", text="One benchmark in detail")
+    wait_until_quiet(browser)
+    evidence = wait_for(browser, ".kw-table a[href*='/evidence?']")
+    # On the element itself: a chart that is drawn late moves what lies below the pointer.
+    browser.execute_script("arguments[0].click()", evidence)
+    wait_for(browser, "h3", text="Every sample")
+
+    assert browser.execute_script("return window.loadedOnce === true")
+    assert "/perf/evidence?run=" in browser.current_url
+    permalink = browser.current_url
+
+    browser.back()
+    wait_for(browser, "h3", text="One benchmark in detail")
+    browser.get(permalink)
+    wait_for(browser, "h3", text="Every sample")
+
+
+def test_a_count_of_a_gpu_leads_to_as_many_rows(browser: Chrome, address: str) -> None:
+    browser.get(address)
+    count = wait_for(browser, ".kw-table a.kw-count")
+    number = int(count.text)
+    count.click()
+    wait_for(browser, ".kw-chip[aria-current]", text=str(number))
+    wait_until_quiet(browser)
+
+    rows = browser.find_elements("css selector", ".kw-table tbody tr")
+    machines = browser.find_elements("css selector", "a[href*='/machine?']")
+    assert len(rows) - len(machines) == number
+
+
+@pytest.mark.parametrize("page", ["trends", "commit", "compare", "machine", "evidence"])
+def test_each_page_opens_by_its_address(browser: Chrome, address: str, page: str) -> None:
+    browser.get(f"{address}/{page}")
+
+    wait_for(browser, "h1", text=page.capitalize())
+    wait_until_quiet(browser)
+    assert not browser.find_elements("css selector", "[data-testid=stException]")
