@@ -9,10 +9,13 @@ import sys
 import uuid
 from dataclasses import replace
 from datetime import timedelta
+from email import message_from_bytes
+from email.policy import default
 from typing import TYPE_CHECKING
 
 import pytest
 from collect_command import COLLECT, LIMIT_S, Project
+from mailserver import Mailbox, listening
 from real_runs import Listener, a_plan
 from real_workers import benchmarks, until
 from suite_files import a_suite_file
@@ -223,6 +226,43 @@ def test_an_interrupt_keeps_the_first_session_and_says_what_is_missing(sleeper: 
     assert "Stay flagged (1): sleep" in output
     assert f"`collect --confirm-run {newest.run_id[:8]}` measures what is flagged again." in output
     assert "interrupted: the first session is kept" in errors
+
+
+MAILING = """
+[mail]
+smtp = "localhost:{port}"
+security = "none"
+to = ["team@example.org"]
+min_tier = "C"
+after_collect = true
+"""
+
+
+def test_mail_goes_out_once_after_the_second_session_and_not_about_what_it_withdrew(
+    sleeper: Sleeper, tree: Tree
+) -> None:
+    mailbox = Mailbox()
+    with listening(mailbox) as port:
+        (tree.path / "kernelwatch.toml").write_text(LENIENT + MAILING.format(port=port))
+        tree.git("commit", "-qam", "Send mail")
+        sleeper.will_take(*[SLOW] * PASSES, FAST)
+        withdrawn = sleeper.collect()
+        after_the_withdrawal = list(mailbox.received)
+        sleeper.will_take(SLOW)
+        confirmed = sleeper.collect()
+
+    assert (withdrawn.returncode, confirmed.returncode) == (0, 0), withdrawn.stderr + confirmed.stderr
+    assert after_the_withdrawal == []
+    assert "no confirmed regression of tier C or better to tell" in withdrawn.stderr
+    ((recipients, content, _),) = mailbox.received
+    mail = message_from_bytes(content, policy=default)
+    first, _ = sleeper.newest_two()
+    assert recipients == ["team@example.org"]
+    assert "sleep is " in mail["Subject"]
+    text = mail.get_body(("plain",)).get_content()
+    assert text.startswith("1 regressed (1 confirmed)")
+    assert f"--at {(first.commit_sha or '')[:9]}" in text
+    assert confirmed.stderr.count("to team@example.org") == 1
 
 
 def test_a_pair_is_confirmed_by_a_second_pair(sleeper: Sleeper, tree: Tree) -> None:
