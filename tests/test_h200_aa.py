@@ -80,6 +80,14 @@ def test_30_of_1665_pairs_are_apart_25_of_them_among_the_29_cases_of_a_plain_run
     assert (sum(r.pairs_flagged for r in plain), sum(r.pairs for r in plain), len(plain)) == (25, 1305, 29)
 
 
+def test_no_clock_fell_and_no_window_changed_its_pause(runs: list[Run]) -> None:
+    windows = [window for run in runs for m in run.measurements for window in m.windows]
+
+    assert sum(len(window.samples_ms) for window in windows) == 115_820
+    assert {clock for window in windows for clock in window.sm_clock_mhz} == {1980}
+    assert {len(set(window.pause_ms)) for window in windows} == {1}
+
+
 def test_half_of_the_calls_over_100_us_show_a_slowdown_of_0_69_percent(study: AaStudy) -> None:
     seen = sorted(result.smallest_seen for result in study.results if result.center_ms > 0.1)
 
