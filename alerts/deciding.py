@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 from alerts.errors import NothingToJudge, TriageRefused
 from alerts.inbox import History, confirmed_changes, decide
 from alerts.naming import newest_run, runs_named
+from alerts.renamed_runs import renames_of_runs
+from alerts.renames import NO_RENAMES, Renames
 from alerts.triage import Decisions
 from store import shown
 from store.commits import load_commits
 from store.places import load_centers, load_places, load_series
 from store.records import RecordInvalid, Standing
+from store.renames import load_renames
 from store.triage import load_triage_events, save_triage_events
 from store.triage_events import Action, Scope, TriageEvent
 from store.verdicts import load_verdicts
@@ -38,12 +41,14 @@ class Target:
     Attributes:
         scopes: one for each benchmark or case that was named.
         series: the series that the named runs measured and the scopes cover.
+        renames: the older names that the benchmarks of these runs had.
     """
 
     repository: str
     commit_sha: str
     scopes: tuple[Scope, ...]
     series: tuple[SeriesKey, ...]
+    renames: Renames = NO_RENAMES
 
 
 def target(
@@ -79,6 +84,9 @@ def target(
         commit_sha=runs[0].commit_sha or "",
         scopes=scopes,
         series=tuple(key for key in measured if any(scope.covers(key) for scope in scopes)),
+        renames=Renames.of(
+            load_renames(database, runs[0].repository), {key.case.benchmark for key in measured}
+        ),
     )
 
 
@@ -172,7 +180,10 @@ def load_changes(database: Database, *, now: datetime | None = None) -> list[Cha
     for repository in sorted({places[v.run_id].repository for v in verdicts if v.run_id in places}):
         history = History.of(repository, load_commits(database, repository), places)
         decisions = Decisions.of(event for event in events if event.repository == repository)
-        found += decide(confirmed_changes(verdicts, history), decisions, history, centers, on=on)
+        changes = confirmed_changes(verdicts, history)
+        runs = sorted({change.verdict.run_id for change in changes})
+        renames = renames_of_runs(database, repository, runs)
+        found += decide(changes, decisions, history, centers, on=on, renames=renames)
     return found
 
 
@@ -224,7 +235,8 @@ def _scope(
 
 
 def _check_muted(database: Database, about: Target, moment: datetime) -> None:
-    decisions = Decisions.of(load_triage_events(database, repository=about.repository))
+    events = load_triage_events(database, repository=about.repository)
+    decisions = Decisions.of(events).following(about.renames)
     on = moment.astimezone(UTC).date()
     for scope in about.scopes:
         if not any(decisions.mute(key, on=on) for key in about.series if scope.covers(key)):

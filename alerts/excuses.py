@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from alerts.renamed_runs import renames_of_runs
+from alerts.renames import NO_RENAMES
 from alerts.triage import Decisions
 from alerts.verdicts import CHANGES
 from store.triage import load_triage_events
@@ -21,8 +23,13 @@ if TYPE_CHECKING:
 
 def excused(database: Database, judgement: RunJudgement, *, at: datetime) -> RunJudgement:
     """The same judgement, with the decisions that the store holds marked on its points."""
-    events = load_triage_events(database, repository=judgement.header.repository)
-    return mark(judgement, Decisions.of(events), at=at)
+    header = judgement.header
+    events = load_triage_events(database, repository=header.repository)
+    if not events:
+        return judgement
+    renames = renames_of_runs(database, header.repository, [header.run_id])
+    decisions = Decisions.of(events).following(renames.get(header.run_id, NO_RENAMES))
+    return mark(judgement, decisions, at=at)
 
 
 def mark(judgement: RunJudgement, decisions: Decisions, *, at: datetime) -> RunJudgement:

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from alerts.renames import NO_RENAMES
 from store.commits import first_parent_line, positions
 from store.records import Outcome
 from store.triage_events import Action
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import date
 
+    from alerts.renames import Renames
     from alerts.triage import Decisions
     from store.places import Place
     from store.records import Commit, SeriesKey, Verdict
@@ -87,6 +89,7 @@ class Change:
         recovered_at: the newest commit after it, where that is nearer to the old level than to the new.
         accepted, muted, assigned: the decisions that hold, or None.
         remarks: notes and links on any of its commits, oldest first.
+        earlier: the series under the names that its benchmark had before.
     """
 
     verdict: Verdict
@@ -99,6 +102,7 @@ class Change:
     muted: TriageEvent | None = None
     assigned: TriageEvent | None = None
     remarks: tuple[TriageEvent, ...] = ()
+    earlier: tuple[SeriesKey, ...] = ()
 
     @property
     def series(self) -> SeriesKey:
@@ -118,7 +122,8 @@ class Change:
     def concerns(self, event: TriageEvent) -> bool:
         """Whether an event, taken back or not, belongs to the story of this change."""
         anywhere = event.action in _NOT_OF_A_COMMIT or event == self.accepted
-        return event.scope.covers(self.series) and (anywhere or event.commit_sha in self.shas)
+        covered = any(event.scope.covers(key) for key in (self.series, *self.earlier))
+        return covered and (anywhere or event.commit_sha in self.shas)
 
 
 def confirmed_changes(verdicts: Iterable[Verdict], history: History) -> list[Change]:
@@ -144,6 +149,7 @@ def decide(
     centers: Mapping[str, Mapping[str, float]],
     *,
     on: date,
+    renames: Mapping[str, Renames] | None = None,
 ) -> list[Change]:
     """Say of each change what became of it.
 
@@ -153,17 +159,21 @@ def decide(
         history: the repository.
         centers: of the changes' series, by series id and commit; see ``store.places.load_centers``.
         on: the day for which mutes are asked, in UTC.
+        renames: by run id, the older names of its benchmarks, whose decisions hold as well.
     """
+    known = renames or {}
     return [
         replace(
             change,
             recovered_at=_recovered_at(change, history, centers.get(change.series.id, {})),
-            accepted=_accepted(change, decisions, history),
-            muted=decisions.mute(change.series, on=on),
-            assigned=next(iter(reversed(_events(change, decisions, (Action.ASSIGN,)))), None),
-            remarks=tuple(_events(change, decisions, _REMARKS)),
+            accepted=_accepted(change, about, history),
+            muted=about.mute(change.series, on=on),
+            assigned=next(iter(reversed(_events(change, about, (Action.ASSIGN,)))), None),
+            remarks=tuple(_events(change, about, _REMARKS)),
+            earlier=tuple(about.renames.earlier(change.series)),
         )
         for change in changes
+        for about in (decisions.following(known.get(change.verdict.run_id, NO_RENAMES)),)
     ]
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from alerts.levels import Landmarks
 from alerts.triage import Decisions
 from store.change_points import load_change_points
-from store.records import Case
 from store.triage import load_triage_events
 
 if TYPE_CHECKING:
@@ -42,33 +40,15 @@ def load_landmarks(
         releases: the name of the release on each commit that has one.
         renames: older names, whose steps and accepted changes count as well.
     """
-    decisions = Decisions.of(load_triage_events(database, repository=header.repository))
+    events = load_triage_events(database, repository=header.repository)
+    decisions = Decisions.of(events).following(renames)
     steps: dict[SeriesKey, list[ChangePoint]] = defaultdict(list)
     for step in load_change_points(database, repository=header.repository, gpu_uuids=[header.gpu_uuid]):
         steps[renames.series(step.series)].append(step)
     return {
         key: Landmarks(
-            accepted=newest_accepted(key, decisions, line, commits, renames),
-            steps=tuple(steps[key]),
-            releases=releases,
+            accepted=None if cut is None else cut.commit_sha, steps=tuple(steps[key]), releases=releases
         )
         for key in series
+        for cut in (decisions.cut(key, line, commits),)
     }
-
-
-def newest_accepted(
-    series: SeriesKey,
-    decisions: Decisions,
-    line: Mapping[str, int],
-    commits: Mapping[str, Commit],
-    renames: Renames,
-) -> str | None:
-    """The newest commit on the line whose change of this series, under whatever name, was accepted."""
-    names = [series.case.benchmark, *renames.old_names(series.case.benchmark)]
-    cuts = [decisions.cut(_named(series, name), line, commits) for name in names]
-    found = [cut.commit_sha for cut in cuts if cut is not None]
-    return min(found, key=line.__getitem__, default=None)
-
-
-def _named(series: SeriesKey, name: str) -> SeriesKey:
-    return replace(series, case=Case(name, series.case.parameters))

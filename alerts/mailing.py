@@ -17,6 +17,8 @@ from alerts.email import compose_mail
 from alerts.judging import judge_run
 from alerts.message import compose
 from alerts.news import Due, Selection, code_of, flags, recovered, select, waiting
+from alerts.renamed_runs import renames_of_runs
+from alerts.renames import NO_RENAMES
 from alerts.triage import Decisions
 from alerts.webhook_forms import render_body
 from store import shown
@@ -157,7 +159,9 @@ class Desk:
 
     def _mutes(self, header: RunHeader) -> _Mutes:
         events = load_triage_events(self._database, repository=header.repository)
-        return _Mutes(Decisions.of(events), self._now)
+        renames = renames_of_runs(self._database, header.repository, [header.run_id])
+        decisions = Decisions.of(events).following(renames.get(header.run_id, NO_RENAMES))
+        return _Mutes(decisions, self._now)
 
     def _by_commit(self, audience: Audience, chosen: Selection) -> list[Bulletin]:
         """One bulletin for each commit, whatever number of runs shows its regressions."""

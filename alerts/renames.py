@@ -49,6 +49,11 @@ class Renames:
         case = self.case(series.case)
         return series if case is series.case else replace(series, case=case)
 
+    def earlier(self, series: SeriesKey) -> list[SeriesKey]:
+        """A series under each name that its benchmark had before, as it was stored then."""
+        case = series.case
+        return [replace(series, case=Case(name, case.parameters)) for name in self.old_names(case.benchmark)]
+
     def points(self, points: Iterable[SeriesPoint]) -> list[SeriesPoint]:
         """Points, likewise."""
         return [

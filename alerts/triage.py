@@ -5,14 +5,15 @@ The newest decision that covers a series counts. An event that was taken back co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from alerts.renames import NO_RENAMES, Renames
 from store.triage_events import Action, TriageEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import date
+    from datetime import date, datetime
 
     from store.records import Commit, SeriesKey
 
@@ -32,7 +33,7 @@ class Cut:
 
 def in_force(events: Iterable[TriageEvent]) -> tuple[TriageEvent, ...]:
     """The events that were not taken back, without the revocations, oldest first."""
-    ordered = sorted(events, key=lambda event: (event.decided_at, event.event_id))
+    ordered = sorted(events, key=_age)
     revoked = {event.revokes for event in ordered if event.action is Action.REVOKE}
     return tuple(
         event for event in ordered if event.action is not Action.REVOKE and event.event_id not in revoked
@@ -41,9 +42,15 @@ def in_force(events: Iterable[TriageEvent]) -> tuple[TriageEvent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The decisions in force about one repository; made with ``Decisions.of``."""
+    """The decisions in force about one repository; made with ``Decisions.of``.
+
+    Attributes:
+        by_benchmark: under the names that people decided about.
+        renames: the older names whose decisions hold for what the benchmark is called now.
+    """
 
     by_benchmark: Mapping[str, tuple[TriageEvent, ...]]
+    renames: Renames = NO_RENAMES
 
     @classmethod
     def of(cls, events: Iterable[TriageEvent]) -> Decisions:
@@ -53,10 +60,19 @@ class Decisions:
             found.setdefault(event.scope.benchmark, []).append(event)
         return cls({benchmark: tuple(about) for benchmark, about in found.items()})
 
+    def following(self, renames: Renames) -> Decisions:
+        """The same decisions, as they hold for a run with these renames."""
+        return replace(self, renames=renames)
+
     def about(self, series: SeriesKey) -> list[TriageEvent]:
-        """The events that cover a series, oldest first."""
-        known = self.by_benchmark.get(series.case.benchmark, ())
-        return [event for event in known if event.scope.covers(series)]
+        """The events that cover a series, under this name or an older one, oldest first."""
+        found = [
+            event
+            for key in (series, *self.renames.earlier(series))
+            for event in self.by_benchmark.get(key.case.benchmark, ())
+            if event.scope.covers(key)
+        ]
+        return sorted(found, key=_age)
 
     def accepted(self, series: SeriesKey) -> dict[str, TriageEvent]:
         """The accepted changes of a series, by commit; of several on one commit the newest decision."""
@@ -90,3 +106,8 @@ class Decisions:
         if newest is None or newest.muted_until is None or newest.muted_until < on:
             return None
         return newest
+
+
+def _age(event: TriageEvent) -> tuple[datetime, str]:
+    """What puts events in order; the id where two are of the same moment."""
+    return event.decided_at, event.event_id

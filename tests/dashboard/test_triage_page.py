@@ -7,11 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders import a_measurement, a_run
 from busy_store import sha_of
 from pages import text_of
 from triage_events import an_event
 
 from alerts.deciding import load_changes
+from alerts.judging import judge_run
 from dashboard.person import person_of
 from dashboard.read_only import READ_ONLY_VARIABLE
 from store.database import Database
@@ -209,6 +211,24 @@ def test_a_muted_regression_stays_in_sight_on_the_overview_and_at_its_commit(
     assert f"muted until {TODAY} by Ada Example: a known fault of the driver" in text_of(commit)
 
 
+def test_a_mute_of_an_older_name_stands_beside_the_renamed_benchmark(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    database = Database(tmp_path / "renamed.duckdb")
+    save_run(database, a_run(9, measurements=(a_measurement("soft_max"),)))
+    renamed = a_run(10, measurements=(a_measurement("softmax", renamed_from="soft_max"),))
+    save_run(database, renamed)
+    judge_run(database, renamed.header.run_id)
+    mute = an_event(
+        Action.MUTE, scope=Scope(benchmark="soft_max"), muted_until=TODAY, decided_at=datetime.now(UTC)
+    )
+    save_triage_events(database, [mute])
+
+    text = text_of(open_page(database.url, "commit", sha=renamed.header.commit_sha or ""))
+
+    assert f"muted until {TODAY} by Ada Example: a known fault of the driver" in text
+
+
 def test_what_people_typed_is_text_wherever_it_stands(
     open_page: OpenPage, store: Database, change: Change
 ) -> None:
@@ -234,8 +254,6 @@ def test_a_change_that_is_not_stored_says_so_and_leads_back(open_page: OpenPage,
 
 
 def test_nothing_to_decide_and_nothing_decided_are_said(open_page: OpenPage, tmp_path: Path) -> None:
-    from builders import a_run
-
     save_run(Database(tmp_path / "quiet.duckdb"), a_run())
     url = str(tmp_path / "quiet.duckdb")
 
