@@ -66,8 +66,9 @@ def aa(context: click.Context, /, **own: Any) -> None:
     """Measure one commit several times, and report how far the runs lie apart.
 
     Per benchmark: the spread from run to run, how many pairs of runs would have been a false
-    alarm, and the smallest slowdown that 95 % of the pairs would have shown. The runs are kept
-    as any others, and the study beside them. Exit codes: 0 fine, 2 usage, 3 nothing to compare,
+    alarm, and the smallest slowdown that 95 % of the pairs would have shown; from seven runs on
+    the same against the pool of the other runs. The runs are kept as any others, and the study
+    beside them. Exit codes: 0 fine, 2 usage, 3 nothing to compare,
     130 interrupted (the runs measured so far are kept and compared).
     """
     options = merged(context, own)
