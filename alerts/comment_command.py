@@ -15,7 +15,7 @@ import click
 
 from alerts.config_command import tell_unmatched
 from alerts.configuration import policies_here
-from alerts.errors import GitHubError
+from alerts.errors import ArtifactUnusable, GitHubError
 from alerts.exits import fail_option, leave
 from alerts.mail_options import run_option
 from alerts.markdown import Surroundings
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from alerts.github.client import Client
+    from alerts.github.gaps import Gap
     from alerts.github.pictures import PictureBranch
     from alerts.github.place import Event
     from alerts.github.subject import Subject
@@ -78,6 +79,7 @@ def comment(*, url: str, **options: Any) -> None:
 
     told: list[Told] = []
     problems: list[str] = []
+    unmeasured = False
     with ExitStack() as stack:
         source = _source(Database(url), options, stack)
         around, pictures = _surroundings(source, options), _pictures(source, options)
@@ -92,9 +94,14 @@ def comment(*, url: str, **options: Any) -> None:
                 assemble([], one.section) if options["dry_run"] else render_text(one.message), nl=False
             )
             problems += _tell(source, one, options)
+        if source.gap is not None:
+            section = source.gap.section
+            click.echo(assemble([], lambda _: section) if options["dry_run"] else source.gap.text, nl=False)
+            problems += _tell_gap(source, source.gap, options)
+            unmeasured = source.is_open
     for problem in problems:
         _say(f"Error: {problem}")
-    leave([one.judgement for one in told], options["fail_on"], told=not problems)
+    leave([one.judgement for one in told], options["fail_on"], told=not (problems or unmeasured))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +110,21 @@ class _Source:
 
     Attributes:
         client, subject: None where nobody is told and nobody was asked.
+        gap: what is missing of what a workflow was to measure, or None.
+        gap_key: of sections about such a gap, which what was measured makes void; None without a workflow.
     """
 
     database: Database
     run_ids: Sequence[str]
     client: Client | None
     subject: Subject | None
+    gap: Gap | None = None
+    gap_key: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody waits for an answer about this commit."""
+        return self.subject is None or self.subject.number is not None
 
 
 def _source(database: Database, options: dict[str, Any], stack: ExitStack) -> _Source:
@@ -119,24 +135,55 @@ def _source(database: Database, options: dict[str, Any], stack: ExitStack) -> _S
         )
     if options["dry_run"] and options["artifact"] is None:
         return _Source(database=database, run_ids=[named or newest_run(database)], client=None, subject=None)
-    from alerts.github.sources import take_in
-    from alerts.github.subject import measured_run_id, subject_of
+    from alerts.github.subject import subject_of
 
     client, event = conversation(options["repository"], stack)
     subject = subject_of(client, event, options["pull"])
     if options["artifact"] is None:
         run_ids = [named or newest_run(database)]
-    else:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kernelwatch-")))
-        database, run_ids = take_in(
+        return _Source(database=database, run_ids=run_ids, client=client, subject=subject)
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kernelwatch-")))
+    return _from_artifact(client, event, subject, options, database=database, folder=folder)
+
+
+def _from_artifact(
+    client: Client,
+    event: Event,
+    subject: Subject,
+    options: dict[str, Any],
+    *,
+    database: Database,
+    folder: Path,
+) -> _Source:
+    """What a workflow run measured, and what it did not."""
+    from alerts.github.gaps import gap_key, gap_of
+    from alerts.github.sources import take_in
+    from alerts.github.subject import measured_run_id
+
+    name, run_ids, why, words = options["artifact"], [], None, ""
+    try:
+        taken = take_in(
             client,
             measured_run_id(event),
-            options["artifact"],
+            name,
             head_sha=subject.head_sha,
             database=database,
             folder=folder,
         )
-    return _Source(database=database, run_ids=run_ids, client=client, subject=subject)
+        database, run_ids, words = taken.database, taken.run_ids, taken.words
+    except ArtifactUnusable as error:
+        why, words = str(error), error.words
+    gap = gap_of(
+        client, event, name, head_sha=subject.head_sha, why=why, words=words, orders=options["orders"]
+    )
+    return _Source(
+        database=database,
+        run_ids=run_ids,
+        client=client,
+        subject=subject,
+        gap=gap,
+        gap_key=gap_key(client.place.slug, name),
+    )
 
 
 def conversation(repository: str | None, stack: ExitStack) -> tuple[Client, Event]:
@@ -176,16 +223,43 @@ def _pictures(source: _Source, options: dict[str, Any]) -> PictureBranch | None:
 
 def _tell(source: _Source, one: Told, options: dict[str, Any]) -> list[str]:
     """Tell everybody who is to be told; returns what went wrong with whom."""
+    from alerts.github.gaps import close_gap
+    from alerts.github.sections import first_key
     from alerts.github.telling import append_summary, check_on, comment_on
 
     client, subject = source.client, source.subject
+    filled = source.gap_key if source.gap is None else None
     actions: list[Callable[[], None]] = []
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        actions.append(lambda: append_summary(Path(summary), one))
+        actions.append(lambda: append_summary(Path(summary), one.section))
     if client is not None and subject is not None and not options["dry_run"]:
-        actions.append(lambda: comment_on(client, subject, one, _say))
+        replaces = [first_key(one.judgement.header), *([] if filled is None else [filled])]
+        actions.append(lambda: comment_on(client, subject, one.section, _say, replaces=replaces))
         if options["check"]:
             actions.append(lambda: check_on(client, one, _say))
+            if filled is not None:
+                actions.append(lambda: close_gap(client, subject.head_sha, filled, _say))
+    return _done(actions)
+
+
+def _tell_gap(source: _Source, gap: Gap, options: dict[str, Any]) -> list[str]:
+    """The same about what was not measured."""
+    from alerts.github.checks import post_check
+    from alerts.github.telling import append_summary, comment_on
+
+    client, subject, section = source.client, source.subject, gap.section
+    actions: list[Callable[[], None]] = []
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        actions.append(lambda: append_summary(Path(summary), lambda _: section))
+    if client is not None and subject is not None and not options["dry_run"]:
+        actions.append(lambda: comment_on(client, subject, lambda _: section, _say))
+        if options["check"] and source.is_open:
+            actions.append(lambda: _say(f"the check says neutral: {post_check(client, gap.check)}"))
+    return _done(actions)
+
+
+def _done(actions: Sequence[Callable[[], None]]) -> list[str]:
+    """Do everything, whatever fails; returns what went wrong."""
     problems = []
     for action in actions:
         try:

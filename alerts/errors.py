@@ -83,5 +83,17 @@ class GitHubRefused(GitHubError):  # noqa: N818 - named for what is the case
         self.status = status
 
 
+class ArtifactUnusable(GitHubError):  # noqa: N818 - named for what is the case
+    """A workflow run left no artifact of ours, or one that holds nothing to judge.
+
+    Attributes:
+        words: the end of what ``collect`` said, where the artifact holds that.
+    """
+
+    def __init__(self, message: str, *, words: str = "") -> None:
+        super().__init__(message)
+        self.words = words
+
+
 class GitHubUnsure(GitHubError):  # noqa: N818 - named for what is the case
     """The answer to a request that must not be made twice was lost."""

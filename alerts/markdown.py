@@ -83,10 +83,10 @@ def render_markdown(message: Message, around: Surroundings = NOWHERE, *, limit: 
         around: where it stands.
         limit: bytes; the answer and the last lines are never cut, the rest is.
     """
-    head = [f"### {around.sign} {_prose(message.answer)}".replace("  ", " "), "", *_lead(message)]
-    head += [_prose(message.subject), ""]
+    head = [f"### {around.sign} {prose(message.answer)}".replace("  ", " "), "", *_lead(message)]
+    head += [prose(message.subject), ""]
     for caveat in message.caveats:
-        head += [f"> {_prose(caveat)}", ""]
+        head += [f"> {prose(caveat)}", ""]
     head += _advice(message, around)
     tail = [*_reproduce(message.command), *_links(message, around)]
     blocks = [block for block in _blocks(message, around) if block.rows]
@@ -164,7 +164,7 @@ def _blocks(message: Message, around: Surroundings) -> list[_Block]:
         _Block(["**Not measured**", ""], list(_not_measured(message.not_measured))),
         _Block(["**Inconclusive**", ""], list(_inconclusive(message.inconclusive))),
         _Block(
-            [f"<details><summary>{_prose(unchanged)}</summary>", "", *_TABLE],
+            [f"<details><summary>{prose(unchanged)}</summary>", "", *_TABLE],
             [_table_row(row) for row in message.unchanged],
             ["", "</details>", ""],
         ),
@@ -177,11 +177,11 @@ def _table_row(row: Row) -> str:
     cells = (
         code(row.label),
         _change(row),
-        _SIGNS.get((verdict.outcome, verdict.standing), "") + _prose(row.decided),
+        _SIGNS.get((verdict.outcome, verdict.standing), "") + prose(row.decided),
         "-" if verdict.baseline is None else shown.interval(verdict.baseline, verdict.series.quantity),
         shown.interval(verdict.candidate, verdict.series.quantity),
         verdict.tier,
-        _prose(row.compared + q_value),
+        prose(row.compared + q_value),
     )
     return f"| {' | '.join(map(_tied, cells))} |"
 
@@ -208,28 +208,28 @@ def _trend(row: Row, around: Surroundings) -> Iterable[str]:
         link = f" ([all runs]({around.dashboard}/trends?{query}))"
     if trend.picture_url is not None:
         # One row each: a picture is kept with its caption or dropped with it.
-        picture = f'<img src="{trend.picture_url}" width="{_PICTURE_WIDTH}" alt="{_prose(trend.words)}">'
+        picture = f'<img src="{trend.picture_url}" width="{_PICTURE_WIDTH}" alt="{prose(trend.words)}">'
         yield f"{code(row.label)}{link}\n\n{picture}\n"
     else:
-        yield f"{code(row.label)}: {code(trend.sparkline)} {_prose(trend.words)}{link}\n"
+        yield f"{code(row.label)}: {code(trend.sparkline)} {prose(trend.words)}{link}\n"
 
 
 def _kernels(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         for change in row.kernels:
-            yield f"- {code(row.label)}: {code(change.name, limit=120)} {_prose(change.what)}"
+            yield f"- {code(row.label)}: {code(change.name, limit=120)} {prose(change.what)}"
 
 
 def _second_sessions(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         if row.sessions is not None:
-            yield f"- {code(row.label)}: {_prose(row.sessions)}"
+            yield f"- {code(row.label)}: {prose(row.sessions)}"
 
 
 def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:
     for item in items:
         quoted = "" if item.quoted is None else f": {code(shown.one_line(item.quoted), limit=300)}"
-        yield f"- {code(item.label)} {_prose(item.why)}{quoted}"
+        yield f"- {code(item.label)} {prose(item.why)}{quoted}"
 
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
@@ -237,7 +237,7 @@ def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
         named = ", ".join(code(row.label, limit=80) for row in members[:_NAMED_IN_GROUP])
         more = len(members) - _NAMED_IN_GROUP
         yield (
-            f"- {_prose(reason)} ({len(members)}): {_prose(shown.one_line(why, limit=600))}: "
+            f"- {prose(reason)} ({len(members)}): {prose(shown.one_line(why, limit=600))}: "
             f"{named}{f' and {more} more' if more > 0 else ''}"
         )
 
@@ -277,7 +277,7 @@ def _size(lines: Iterable[str]) -> int:
     return sum(len(line.encode("utf-8", "backslashreplace")) + 1 for line in lines)
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """Words of our own that may hold text from elsewhere: no markup, mention or link works in it."""
     return _ACTIVE.sub(_inert, shown.visible(text, limit=1000))
 

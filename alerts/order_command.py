@@ -74,8 +74,8 @@ def _accept(
 
     with tempfile.TemporaryDirectory(prefix="kernelwatch-") as name:
         run_id = int(newest_workflow_run(client, head_sha, workflow)["id"])
-        copy, _ = take_in(client, run_id, artifact, head_sha=head_sha, database=database, folder=Path(name))
-        about = target(copy, order.names, at=head_sha, checkout=Path())
+        taken = take_in(client, run_id, artifact, head_sha=head_sha, database=database, folder=Path(name))
+        about = target(taken.database, order.names, at=head_sha, checkout=Path())
     record(
         database,
         Action.ACCEPT,

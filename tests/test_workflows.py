@@ -58,19 +58,32 @@ def test_no_expression_of_github_stands_inside_a_script() -> None:
     assert inside == []
 
 
-def test_the_commenting_workflow_takes_no_code_and_runs_after_the_measuring_one() -> None:
+def test_the_commenting_workflow_takes_no_code_and_runs_however_the_measuring_one_ended() -> None:
     comment, measure = (
         (ROOT / "docs/workflows" / name).read_text(encoding="utf-8")
         for name in ("comment.yml", "measure.yml")
     )
 
-    assert "checkout" not in comment
     assert " run:" not in comment
+    assert "conclusion" not in comment
     assert "workflows: [measure]" in comment
     assert measure.startswith("# Measures")
     assert "\nname: measure\n" in measure
     assert "secrets." not in measure
     assert "write" not in measure.partition("jobs:")[2]
+
+
+def test_thresholds_come_from_the_default_branch_and_never_from_the_pull_request() -> None:
+    comment = (ROOT / "docs/workflows/comment.yml").read_text(encoding="utf-8")
+    code = re.sub(r" #.*", "", comment)
+
+    assert re.findall(r"uses: actions/checkout@.*\n +with:\n +ref: (.*)", code) == [
+        "${{ github.event.repository.default_branch }}"
+    ]
+    assert code.count("actions/checkout@") == 1
+    assert "path: trusted\n" in code
+    assert "configuration: trusted\n" in code
+    assert re.findall(r"^ +/(.*)$", code, re.MULTILINE) == ["kernelwatch.toml", "pyproject.toml"]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -100,7 +113,7 @@ def _bin_folder(tmp_path: Path, prepared: Path) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     then = {
-        "alerts": "",
+        "alerts": 'printf "%s" "$PWD" >"$LOG.folder"',
         "collect": f'cp {shlex.quote(str(prepared))} "$4"',
         "store": f'exec {shlex.quote(str(Path(sys.executable).with_name("store")))} "$@"',
     }
@@ -112,7 +125,7 @@ def _bin_folder(tmp_path: Path, prepared: Path) -> Path:
     return folder
 
 
-def run_script(action: str, bin_folder: Path, **inputs: str) -> list[str]:
+def run_script(action: str, bin_folder: Path, *, status: int = 0, **inputs: str) -> list[str]:
     folder = bin_folder.parent
     done = subprocess.run(
         ["/bin/bash", ACTIONS / action / "run.sh"],
@@ -130,7 +143,7 @@ def run_script(action: str, bin_folder: Path, **inputs: str) -> list[str]:
         check=False,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     return (folder / "log").read_text(encoding="utf-8").splitlines()
 
 
@@ -152,6 +165,22 @@ def test_measuring_keeps_every_run_and_evaluates_no_input(bin_folder: Path) -> N
     assert {read_bundle(bundle).header.commit_sha for bundle in bundles} == {a_sha(6), a_sha(7)}
     assert (folder / "output").read_text().strip() == f"bundles={folder}/kernelwatch-runs/bundles"
     assert not (folder / "pwned").exists()
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_where_measuring_fails_its_last_words_and_what_it_stored_are_kept(
+    bin_folder: Path, prepared: Path, *, stored: bool
+) -> None:
+    copy = f'cp {shlex.quote(str(prepared))} "$4"; ' if stored else ""
+    script = f"#!/bin/sh\n: >>\"$LOG\"\n{copy}echo measuring; echo 'Error: no GPU' >&2; exit 3\n"
+    (bin_folder / "collect").write_text(script, encoding="utf-8")
+
+    run_script("measure", bin_folder, status=3, KW_COMMIT="x", KW_BASE="", KW_PYTHON="", KW_SUITE="b.py")
+
+    kept = bin_folder.parent / "kernelwatch-runs/bundles"
+    assert (kept / "collect.txt").read_text() == "Error: no GPU\n"
+    assert len(list(kept.glob("*.gz"))) == (2 if stored else 0)
+    assert (bin_folder.parent / "output").read_text().strip() == f"bundles={kept}"
 
 
 def test_a_base_is_compared_with_at_the_merge_base(bin_folder: Path) -> None:
@@ -182,11 +211,13 @@ def test_commenting_hands_each_input_on_as_one_word(bin_folder: Path) -> None:
     names = ("ARTIFACT", "STORE", "DASHBOARD", "PICTURES", "FAIL_ON")
     inputs = {f"KW_{name}": f"{name} {HOSTILE}" for name in names}
 
+    inputs["KW_CONFIGURATION"] = ""
     log = run_script("comment", bin_folder, KW_CHECK="true", KW_ORDERS="true", KW_DRY_RUN="true", **inputs)
 
+    folder = bin_folder.parent
     words = [line.removeprefix("alerts<").removesuffix(">") for line in log]
     assert words == [
-        "comment", "--artifact", f"ARTIFACT {HOSTILE}", "--store", f"STORE {HOSTILE}",
+        "comment", "--artifact", f"ARTIFACT {HOSTILE}", "--store", f"{folder}/STORE {HOSTILE}",
         "--dashboard", f"DASHBOARD {HOSTILE}", "--pictures", f"PICTURES {HOSTILE}",
         "--check", "--orders", "--fail-on", f"FAIL_ON {HOSTILE}", "--dry-run",
     ]  # fmt: skip
@@ -195,13 +226,31 @@ def test_commenting_hands_each_input_on_as_one_word(bin_folder: Path) -> None:
 
 
 def test_without_inputs_the_comment_judges_by_the_pairs_alone(bin_folder: Path) -> None:
-    nothing = dict.fromkeys(("KW_STORE", "KW_DASHBOARD", "KW_PICTURES", "KW_FAIL_ON"), "")
+    names = ("KW_CONFIGURATION", "KW_STORE", "KW_DASHBOARD", "KW_PICTURES", "KW_FAIL_ON")
+    nothing = dict.fromkeys(names, "")
     off = dict.fromkeys(("KW_CHECK", "KW_ORDERS", "KW_DRY_RUN"), "false")
 
     log = run_script("comment", bin_folder, KW_ARTIFACT="kernelwatch", **nothing, **off)
 
-    assert log[-1] == f"alerts<{bin_folder.parent}/no-store.duckdb>"
+    assert log[-1] == f"alerts<{bin_folder.parent}/kernelwatch-comment/no-store.duckdb>"
     assert len(log) == 5
+
+
+def test_a_comment_is_made_where_its_configuration_is_or_where_none_is(bin_folder: Path) -> None:
+    """The workspace of a self-hosted runner may hold what a pull request left there."""
+    folder = bin_folder.parent
+    (folder / "kernelwatch.toml").write_text("[judge]\nflag_effect = 0.9\n", encoding="utf-8")
+    (folder / "trusted").mkdir()
+    inputs = dict.fromkeys(("KW_STORE", "KW_DASHBOARD", "KW_PICTURES", "KW_FAIL_ON"), "")
+    inputs |= dict.fromkeys(("KW_CHECK", "KW_ORDERS", "KW_DRY_RUN"), "false")
+
+    where = []
+    for configuration in ("", "trusted"):
+        run_script("comment", bin_folder, KW_ARTIFACT="x", KW_CONFIGURATION=configuration, **inputs)
+        where.append((folder / "log.folder").read_text())
+
+    assert where == [f"{folder}/kernelwatch-comment", f"{folder}/trusted"]
+    assert list((folder / "kernelwatch-comment").iterdir()) == []
 
 
 @pytest.mark.parametrize(

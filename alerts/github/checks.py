@@ -78,7 +78,7 @@ def post_check(client: Client, check: Check) -> str:
     path = client.place.path
     first, rest = check.notes[:_PER_REQUEST], check.notes[_PER_REQUEST:]
     body = _body(check, first)
-    found = _earlier(client, check)
+    found = earlier_check(client, check.head_sha, check.name, check.key)
     # Notes can be added to a check and never taken away. GitHub shows the newest check of a name,
     # so a new one takes the place of one with notes, and a second one by accident does no harm.
     if found is None or found["output"].get("annotations_count"):
@@ -102,13 +102,16 @@ def _body(check: Check, notes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _earlier(client: Client, check: Check) -> dict[str, Any] | None:
+def earlier_check(client: Client, head_sha: str, name: str, key: str) -> dict[str, Any] | None:
+    """The check of this name and key on a commit, as GitHub describes it.
+
+    Raises:
+        GitHubError: GitHub could not be asked.
+    """
     listed = client.items(
-        f"{client.place.path}/commits/{check.head_sha}/check-runs",
-        {"check_name": check.name},
-        key="check_runs",
+        f"{client.place.path}/commits/{head_sha}/check-runs", {"check_name": name}, key="check_runs"
     )
-    return next((one for one in listed if one.get("external_id") == check.key), None)
+    return next((one for one in listed if one.get("external_id") == key), None)
 
 
 def _notes(judgement: RunJudgement) -> Iterable[dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from alerts.errors import GitHubError
-from alerts.github.artifacts import fetch_runs
+from alerts.errors import ArtifactUnusable
+from alerts.github.artifacts import fetch_content
 from store import shown
 from store.copying import copy_store
 from store.records import PairedRole
@@ -19,9 +20,24 @@ if TYPE_CHECKING:
     from store.records import RunHeader
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What came with a workflow run.
+
+    Attributes:
+        database: the copy that holds it.
+        run_ids: of the runs to judge.
+        words: the end of what ``collect`` said, where it failed.
+    """
+
+    database: Database
+    run_ids: list[str]
+    words: str
+
+
 def take_in(
     client: Client, workflow_run: int, name: str, *, head_sha: str, database: Database, folder: Path
-) -> tuple[Database, list[str]]:
+) -> Taken:
     """Take the runs of an artifact into a copy of the store.
 
     Args:
@@ -32,32 +48,33 @@ def take_in(
         database: what they are judged by; not changed.
         folder: an empty one.
 
-    Returns:
-        The copy, and the ids of the runs to judge.
-
     Raises:
-        GitHubError: the artifact holds no run of that commit, or is no artifact of ours.
+        ArtifactUnusable: there is no artifact of ours, or none with runs of that commit alone.
+        GitHubError: GitHub could not be asked.
         StoreError: the store could not be copied.
     """
-    runs = fetch_runs(client, workflow_run, name, folder=folder)
-    strangers = {run.header.repository for run in runs} - {client.place.slug}
+    content = fetch_content(client, workflow_run, name, folder=folder)
+    runs, slug = content.runs, client.place.slug
+    strangers = {run.header.repository for run in runs} - {slug}
     if strangers:
-        raise GitHubError(
+        raise ArtifactUnusable(
             f"the artifact {shown.visible(name)!r} holds runs of {shown.visible(min(strangers))!r} and "
-            f"not of {client.place.slug!r}: measure in a checkout whose remote 'origin' is this repository"
+            f"not of {slug!r}: measure in a checkout whose remote 'origin' is this repository",
+            words=content.words,
         )
     wanted = [run.header.run_id for run in runs if _is_judged(run.header, head_sha)]
     if not wanted:
         measured = sorted({_named(run.header) for run in runs})
-        raise GitHubError(
+        raise ArtifactUnusable(
             f"the artifact {shown.visible(name)!r} holds no run of {shown.short(head_sha)} but of "
             f"{', '.join(measured) or 'nothing'}: measure the pull request's own commit, "
-            "github.event.pull_request.head.sha, and not GitHub's merge of it"
+            "github.event.pull_request.head.sha, and not GitHub's merge of it",
+            words=content.words,
         )
     copy = copy_store(database, folder)
     for run in runs:
         save_run(copy, run)
-    return copy, wanted
+    return Taken(database=copy, run_ids=wanted, words=content.words)
 
 
 def _named(header: RunHeader) -> str:

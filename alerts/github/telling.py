@@ -10,14 +10,13 @@ from alerts.errors import GitHubError
 from alerts.github.checks import check_of, post_check
 from alerts.github.comments import post_section
 from alerts.github.report import section_of
-from alerts.github.sections import first_key
 from alerts.judging import judge_run
 from alerts.message import compose
 from alerts.trends import Trend, load_trends
 from store import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from alerts.github.client import Client
@@ -57,8 +56,22 @@ def prepare(
     return Told(judgement=judgement, message=message, section=section), missing
 
 
-def comment_on(client: Client, subject: Subject, told: Told, say: Callable[[str], None]) -> None:
+def comment_on(
+    client: Client,
+    subject: Subject,
+    section: Callable[[int], Section],
+    say: Callable[[str], None],
+    *,
+    replaces: Sequence[str] = (),
+) -> None:
     """Post one section, where there is a pull request to post it to, and say where.
+
+    Args:
+        client: who posts.
+        subject: the pull request.
+        section: renders it into so many bytes.
+        say: takes one line about what was done.
+        replaces: keys of sections that this one makes void.
 
     Raises:
         GitHubError: it could not be posted.
@@ -71,8 +84,8 @@ def comment_on(client: Client, subject: Subject, told: Told, say: Callable[[str]
     posted = post_section(
         client,
         subject.number,
-        told.section,
-        replaces=[first_key(told.judgement.header)],
+        section,
+        replaces=replaces,
         head_sha=subject.head_sha,
     )
     said = "is about a newer commit and was left" if posted.outcome == "left" else f"was {posted.outcome}"
@@ -92,7 +105,7 @@ def check_on(client: Client, told: Told, say: Callable[[str], None]) -> None:
     say(f"the check says {check.conclusion}: {post_check(client, check)}")
 
 
-def append_summary(path: Path, told: Told) -> None:
+def append_summary(path: Path, section: Callable[[int], Section]) -> None:
     """Add what was found to the page of the workflow run.
 
     Raises:
@@ -100,7 +113,7 @@ def append_summary(path: Path, told: Told) -> None:
     """
     try:
         with path.open("a", encoding="utf-8") as file:
-            file.write(told.section(SUMMARY_BYTES_MAX).text + "\n")
+            file.write(section(SUMMARY_BYTES_MAX).text + "\n")
     except OSError as error:
         raise GitHubError(
             f"GITHUB_STEP_SUMMARY={path} cannot be written: {error.strerror or error}"

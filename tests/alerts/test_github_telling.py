@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import sys
 import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import a_failure, a_measurement, a_run, a_sha
-from click.testing import CliRunner, Result
-from fake_github import TOKEN, FakeGitHub, Fault, listening
+from builders import a_failure, a_run, a_sha
+from click.testing import CliRunner
+from fake_github import TOKEN, FakeGitHub, Fault
 from fake_github_answers import REPOSITORY, a_pull
+from github_jobs import HEAD, a_measuring_event, a_workflow_job, a_zip, an_event, comment, slower
 from judgements import a_candidate, a_judgement
 
 from alerts import chart
@@ -22,7 +22,6 @@ from alerts.github.checks import check_of, conclusion_of
 from alerts.github.report import section_of
 from alerts.markdown import Surroundings
 from alerts.message import compose
-from store.bundle import write_bundle
 from store.database import Database
 from store.records import PairedRole
 from store.runs import find_runs, save_run
@@ -31,20 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from store.records import Run
-
-HEAD = a_sha(7)
-
-
-def slower(number: int = 0, **header: Any) -> Run:
-    """Commit 7 after commit 6, 4 per cent slower, with a benchmark that failed."""
-    return a_run(
-        7,
-        number=number,
-        measurements=(a_measurement(median_ms=0.26, seed=700 + number),),
-        failures=(a_failure(),),
-        header={"merge_base": a_sha(6), "suites": ("suites",)} | header,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -66,52 +51,14 @@ def store(history: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeGitHub]:
-    with listening(FakeGitHub()) as hub:
-        hub.pulls[7] = a_pull(7, sha=HEAD)
-        for name in ("KERNELWATCH_GITHUB_TOKEN", "KERNELWATCH_GITHUB_APP_ID", "KERNELWATCH_DASHBOARD"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr("alerts.github.client._MOMENT_S", 0.0)
-        monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
-        monkeypatch.setenv("GITHUB_API_URL", hub.url)
-        monkeypatch.setenv("GITHUB_REPOSITORY", REPOSITORY)
-        monkeypatch.setenv("GITHUB_RUN_ID", "99")
-        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    with a_workflow_job(monkeypatch, tmp_path) as hub:
         yield hub
-    assert hub.violations == []
-
-
-def an_event(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, payload: Any) -> None:
-    (tmp_path / "event.json").write_text(json.dumps(payload), encoding="utf-8")
-    monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "event.json"))
-    monkeypatch.setenv("GITHUB_EVENT_NAME", name)
 
 
 @pytest.fixture(name="measured")
 def _measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The event of a workflow run that measured a fork's pull request."""
-    run = {
-        "id": 12,
-        "head_sha": HEAD,
-        "head_branch": "feature",
-        "head_repository": {"owner": {"login": "example"}},
-        "pull_requests": [],
-    }
-    an_event(monkeypatch, tmp_path, "workflow_run", {"workflow_run": run})
-
-
-def comment(store: str, *arguments: str) -> Result:
-    return CliRunner().invoke(alerts, ["comment", "--store", store, *arguments])
-
-
-def a_zip(folder: Path, *runs: Run, **files: bytes) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for index, run in enumerate(runs):
-            write_bundle(run, folder / "run.kernelwatch.gz")
-            archive.writestr(f"../../{index}.kernelwatch.gz", (folder / "run.kernelwatch.gz").read_bytes())
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return packed.getvalue()
+    a_measuring_event(monkeypatch, tmp_path)
 
 
 def test_a_confirmed_regression_is_posted_printed_and_fails_the_job(
@@ -262,8 +209,9 @@ def test_a_hostile_artifact_is_refused_with_what_is_wrong(
     result = comment(store, "--artifact", "kernelwatch")
 
     assert result.exit_code == 3
-    assert message in result.stderr
-    assert hub.bodies() == []
+    assert message in result.stdout
+    (body,) = hub.bodies()
+    assert body.startswith("### \U0001f7e1 Nothing was measured that can be judged\n")
 
 
 @pytest.mark.usefixtures("measured")
@@ -274,7 +222,7 @@ def test_what_is_no_archive_is_refused(hub: FakeGitHub, store: str, content: byt
     result = comment(store, "--artifact", "kernelwatch")
 
     assert result.exit_code == 3
-    assert "no archive that can be read" in result.stderr
+    assert "no archive that can be read" in result.stdout
 
 
 @pytest.mark.usefixtures("measured")
@@ -286,8 +234,9 @@ def test_a_run_of_another_commit_than_githubs_is_not_judged(
     result = comment(store, "--artifact", "kernelwatch")
 
     assert result.exit_code == 3
-    assert "holds no run of 000000000 but of 000000000" in result.stderr
-    assert hub.bodies() == []
+    assert "holds no run of 000000000 but of 000000000" in result.stdout
+    assert "Holds no run" not in hub.bodies()[0]
+    assert "The artifact 'kernelwatch' holds no run of 000000000" in hub.bodies()[0]
 
 
 @pytest.mark.usefixtures("measured")
@@ -299,7 +248,7 @@ def test_a_run_that_claims_another_repository_is_not_judged(
     result = comment(store, "--artifact", "kernelwatch")
 
     assert result.exit_code == 3
-    assert "holds runs of 'github.com/example/other' and not of 'github.com/example/kernels'" in result.stderr
+    assert "holds runs of 'github.com/example/other' and not of 'github.com/example/kernels'" in result.stdout
 
 
 @pytest.mark.usefixtures("measured")
@@ -307,8 +256,8 @@ def test_an_artifact_that_is_not_there_is_named(hub: FakeGitHub, store: str) -> 
     result = comment(store, "--artifact", "kernelwatch")
 
     assert result.exit_code == 3
-    assert "workflow run 12 has no artifact 'kernelwatch'" in result.stderr
-    assert hub.log[-1].endswith("/actions/runs/12/artifacts")
+    assert "workflow run 12 has no artifact 'kernelwatch'" in result.stdout
+    assert "Workflow run 12 has no artifact 'kernelwatch': did it end before it measured?" in hub.bodies()[0]
 
 
 @pytest.mark.usefixtures("measured")

@@ -3,11 +3,17 @@
 # in GITHUB_TOKEN, or that of an app in KERNELWATCH_GITHUB_APP_*.
 set -euo pipefail
 
+# Thresholds are read from where this runs. The workspace of a runner may still hold files of a pull request.
+folder="${RUNNER_TEMP:?not in a workflow}/kernelwatch-comment"
+mkdir -p "$folder"
+if [ -n "$KW_STORE" ]; then KW_STORE="$(realpath -m -- "$KW_STORE")"; fi
+cd -- "${KW_CONFIGURATION:-$folder}"
+
 arguments=(--artifact "$KW_ARTIFACT")
 if [ -n "$KW_STORE" ]; then
   arguments+=(--store "$KW_STORE")
 else
-  arguments+=(--store "${RUNNER_TEMP:?not in a workflow}/no-store.duckdb") # pairs need no history
+  arguments+=(--store "$folder/no-store.duckdb") # pairs need no history
 fi
 if [ -n "$KW_DASHBOARD" ]; then arguments+=(--dashboard "$KW_DASHBOARD"); fi
 if [ -n "$KW_PICTURES" ]; then arguments+=(--pictures "$KW_PICTURES"); fi
