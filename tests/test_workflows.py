@@ -125,9 +125,15 @@ def _bin_folder(tmp_path: Path, prepared: Path) -> Path:
     return folder
 
 
-def run_script(action: str, bin_folder: Path, *, status: int = 0, **inputs: str) -> list[str]:
+def run_script(action: str, bin_folder: Path, **inputs: str) -> list[str]:
+    done = script_run(action, bin_folder, **inputs)
+    assert done.returncode == 0, done.stderr
+    return (bin_folder.parent / "log").read_text(encoding="utf-8").splitlines()
+
+
+def script_run(action: str, bin_folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     folder = bin_folder.parent
-    done = subprocess.run(
+    return subprocess.run(
         ["/bin/bash", ACTIONS / action / "run.sh"],
         cwd=folder,
         env={
@@ -143,8 +149,6 @@ def run_script(action: str, bin_folder: Path, *, status: int = 0, **inputs: str)
         check=False,
         timeout=60,
     )
-    assert done.returncode == status, done.stderr
-    return (folder / "log").read_text(encoding="utf-8").splitlines()
 
 
 def test_measuring_keeps_every_run_and_evaluates_no_input(bin_folder: Path) -> None:
@@ -175,9 +179,10 @@ def test_where_measuring_fails_its_last_words_and_what_it_stored_are_kept(
     script = f"#!/bin/sh\n: >>\"$LOG\"\n{copy}echo measuring; echo 'Error: no GPU' >&2; exit 3\n"
     (bin_folder / "collect").write_text(script, encoding="utf-8")
 
-    run_script("measure", bin_folder, status=3, KW_COMMIT="x", KW_BASE="", KW_PYTHON="", KW_SUITE="b.py")
+    done = script_run("measure", bin_folder, KW_COMMIT="x", KW_BASE="", KW_PYTHON="", KW_SUITE="b.py")
 
     kept = bin_folder.parent / "kernelwatch-runs/bundles"
+    assert (done.returncode, done.stdout, done.stderr) == (3, "measuring\n", "Error: no GPU\n")
     assert (kept / "collect.txt").read_text() == "Error: no GPU\n"
     assert len(list(kept.glob("*.gz"))) == (2 if stored else 0)
     assert (bin_folder.parent / "output").read_text().strip() == f"bundles={kept}"
