@@ -107,9 +107,9 @@ def load_suites(paths: Sequence[Path], *, root: Path) -> tuple[list[BenchmarkCas
     for suite in suites:
         _load(suite, folders)
     cases = [case for suite in suites for case in suite.cases]
-    ambiguous = _ambiguous_names(cases)
-    errors += [error for suite in suites for error in suite.errors] + ambiguous
-    refused = {error.case for error in ambiguous}
+    unclear = [*_ambiguous_names(cases), *_contested_renames(cases)]
+    errors += [error for suite in suites for error in suite.errors] + unclear
+    refused = {error.case for error in unclear}
     return [case for case in cases if case.name not in refused], errors
 
 
@@ -294,6 +294,28 @@ def _ambiguous_names(cases: Iterable[BenchmarkCase]) -> list[SuiteError]:
         )
         for name, sources in places.items()
         if len(sources) > 1
+    ]
+
+
+def _contested_renames(cases: Iterable[BenchmarkCase]) -> list[SuiteError]:
+    """One error for every benchmark whose earlier name another one claims too: a history has one heir."""
+    heirs: dict[str, dict[str, str]] = {}
+    for case in cases:
+        if case.options.renamed_from is not None:
+            heirs.setdefault(case.options.renamed_from, {}).setdefault(case.name, case.source)
+    return [
+        SuiteError(
+            f"{' and '.join(f'{PREFIX}{heir} ({where})' for heir, where in sources.items())} are all renamed "
+            f"from {PREFIX}{old}, and its history can be carried on by one alone, so none of them is "
+            "measured: take renamed_from away from the others",
+            stage="import",
+            kind="contested-rename",
+            source=source,
+            case=name,
+        )
+        for old, sources in heirs.items()
+        if len(sources) > 1
+        for name, source in sources.items()
     ]
 
 

@@ -557,6 +557,27 @@ def test_a_name_that_two_suites_define_is_measured_in_neither(tmp_path: Path) ->
     assert "bench_good is defined in bench_one.py:1 and in bench_two.py:2" in error.message
 
 
+def test_an_earlier_name_that_two_benchmarks_claim_is_refused_with_both_places(tmp_path: Path) -> None:
+    header = "from collector.suite import benchmark\n"
+    heir = "@benchmark(params={{'rows': [1, 2]}}, renamed_from={!r})\ndef bench_{}(rows): return print\n"
+    one, two = tmp_path / "bench_one.py", tmp_path / "bench_two.py"
+    one.write_text(header + heir.format("bench_old", "fast") + heir.format("bench_other", "sole"))
+    two.write_text(GOOD + header + heir.format("old", "exact"))
+
+    cases, errors = load_suites([one, two], root=tmp_path)
+
+    assert [case.label for case in cases] == ["sole[rows=1]", "sole[rows=2]", "good"]
+    assert [(error.kind, error.case, error.source) for error in errors] == [
+        ("contested-rename", "fast", "bench_one.py:3"),
+        ("contested-rename", "exact", "bench_two.py:5"),
+    ]
+    for error in errors:
+        assert (
+            "bench_fast (bench_one.py:3) and bench_exact (bench_two.py:5) are all renamed from bench_old"
+            in error.message
+        )
+
+
 # The decorator
 
 
