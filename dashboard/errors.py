@@ -2,7 +2,8 @@
 
 DashboardError
 ├── UnknownSeries
-└── UnknownCommit
+├── UnknownCommit
+└── SignInInvalid
 """
 
 from __future__ import annotations
@@ -18,3 +19,7 @@ class UnknownSeries(DashboardError):  # noqa: N818 - named like the store's erro
 
 class UnknownCommit(DashboardError):  # noqa: N818 - named like the store's errors: what is wrong
     """The URL names a commit or a run that the store does not hold."""
+
+
+class SignInInvalid(DashboardError):  # noqa: N818 - named like the store's errors: what is wrong
+    """What describes sign-in cannot be read or lacks something; nothing is served then."""

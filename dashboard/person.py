@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from dashboard import sign_in
 from store.triage_events import PERSON_LENGTH_MAX
 
 if TYPE_CHECKING:
@@ -29,21 +30,35 @@ def person_of(claims: Mapping[str, object]) -> str | None:
     return found[:PERSON_LENGTH_MAX] or None
 
 
+def must_sign_in() -> bool:
+    """Whether a name that is typed is not enough here."""
+    return sign_in.is_required() or "is_logged_in" in st.user
+
+
+def _signed_in() -> str | None:
+    if "is_logged_in" not in st.user:
+        st.error(
+            "Sign-in is out of order: the file that describes it changed or is gone. Start `dashboard` anew."
+        )
+        return None
+    person = person_of(st.user)
+    if person is None:
+        st.write("Sign in to decide.")
+        st.button("Sign in", on_click=st.login, type="primary", key="sign-in")
+    else:
+        st.caption("You decide as")
+        st.text(person)
+        st.button("Sign out", on_click=st.logout, key="sign-out")
+    return person
+
+
 def ask() -> str | None:
     """Show who is deciding, or ask; None as long as nobody is known.
 
     Where sign-in is configured nobody decides without it: a typed name would get round it.
     """
-    if "is_logged_in" in st.user:
-        person = person_of(st.user)
-        if person is None:
-            st.write("Sign in to decide.")
-            st.button("Sign in", on_click=st.login, type="primary")
-        else:
-            st.caption("You decide as")
-            st.text(person)
-            st.button("Sign out", on_click=st.logout)
-        return person
+    if must_sign_in():
+        return _signed_in()
     st.session_state.setdefault(_WIDGET, st.session_state.get(_TYPED, ""))
     st.text_input(
         "Your name",

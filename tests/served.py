@@ -51,7 +51,7 @@ class ServerSilent(Exception):  # noqa: N818 - says what is wrong
 
 
 @contextmanager
-def serving(store: str, folder: Path, *, base_path: str = "") -> Iterator[Served]:
+def serving(store: str, folder: Path, *options: str, base_path: str = "") -> Iterator[Served]:
     """The console command, serving a store on a free port of this machine.
 
     Raises:
@@ -63,6 +63,7 @@ def serving(store: str, folder: Path, *, base_path: str = "") -> Iterator[Served
     log = folder / "server.log"
     command = [
         sys.executable, "-m", "dashboard", "--store", store, "--port", str(port), "--base-path", base_path,
+        *options,
     ]  # fmt: skip
     with (
         log.open("w") as output,

@@ -12,9 +12,26 @@
     const target = new URL(link.href, document.baseURI);
     if (target.origin !== location.origin) return;
     event.preventDefault();
+    goTo(target);
+  });
+
+  function goTo(target) {
     history.pushState({}, "", target);
     window.dispatchEvent(new PopStateEvent("popstate"));
     window.scrollTo(0, 0);
     document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
+  }
+
+  // Signing in and out end at the first page: from there, go back to where the button was.
+  const place = "kernelwatch.place";
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.(".st-key-sign-in, .st-key-sign-out")) return;
+    sessionStorage.setItem(place, JSON.stringify({ address: location.href, at: Date.now() }));
   });
+  const left = JSON.parse(sessionStorage.getItem(place) ?? "null");
+  sessionStorage.removeItem(place);
+  if (left && Date.now() - left.at < 600000 && location.search === "") {
+    const target = new URL(left.address);
+    if (target.pathname.startsWith(location.pathname)) goTo(target);
+  }
 })();

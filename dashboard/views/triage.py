@@ -133,6 +133,9 @@ def _show_deciding(change: Change, standing: Sequence[TriageEvent]) -> None:
         who, what = st.columns([1, 3])
         with who:
             by = person.ask()
+        if by is None and person.must_sign_in():
+            what.info("Without sign-in these pages are read only.")
+            return
         with what:
             label = url_state.switch("Decide", "do", tuple(_ACTIONS), default="Accept")
             _show_form(change, _ACTIONS[label], by)

@@ -259,7 +259,9 @@ def test_mail_goes_out_once_after_the_second_session_and_not_about_what_it_withd
     first, _ = sleeper.newest_two()
     assert recipients == ["team@example.org"]
     assert "sleep is " in mail["Subject"]
-    text = mail.get_body(("plain",)).get_content()
+    body = mail.get_body(("plain",))
+    assert body is not None
+    text = body.get_content()
     assert text.startswith("1 regressed (1 confirmed)")
     assert f"--at {(first.commit_sha or '')[:9]}" in text
     assert confirmed.stderr.count("to team@example.org") == 1

@@ -16,6 +16,7 @@ from alerts.deciding import load_changes
 from alerts.judging import judge_run
 from dashboard.person import person_of
 from dashboard.read_only import READ_ONLY_VARIABLE
+from dashboard.sign_in import SIGN_IN_VARIABLE
 from store.database import Database
 from store.runs import save_run
 from store.triage import load_triage_events, save_triage_events
@@ -194,6 +195,19 @@ def test_a_read_only_server_shows_decisions_without_a_form(
     assert "a known fault of the driver" in text_of(app)
     assert "read only" in text_of(app)
     assert not app.button
+    assert not app.text_input
+    assert not app.text_area
+
+
+def test_a_server_that_lost_its_sign_in_believes_no_typed_name(
+    open_page: OpenPage, store: Database, change: Change, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SIGN_IN_VARIABLE, "1")
+
+    app = opened(open_page, store, change)
+
+    assert "Sign-in is out of order" in text_of(app)
+    assert "Without sign-in these pages are read only." in text_of(app)
     assert not app.text_input
     assert not app.text_area
 
