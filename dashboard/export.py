@@ -72,8 +72,8 @@ def can_draw() -> bool:
     return importlib.util.find_spec("vl_convert") is not None
 
 
-def picture(chart: TopLevelMixin, form: Literal["png", "svg"], *, width_px: int = 900) -> bytes:
-    """Draw a chart as a picture on a white ground, without a browser.
+def picture(chart: TopLevelMixin, form: Literal["png", "svg"]) -> bytes:
+    """Draw a chart of a fixed width as a picture on a white ground, without a browser.
 
     Raises:
         ImportError: vl-convert is not installed.
@@ -81,9 +81,6 @@ def picture(chart: TopLevelMixin, form: Literal["png", "svg"], *, width_px: int 
     import vl_convert
 
     spec = chart.to_dict(validate=False)
-    for part in [spec, *spec.get("vconcat", ())]:
-        if part.get("width") == "container":
-            part["width"] = width_px
     spec["background"] = "#ffffff"
     text = json.dumps(spec)
     if form == "svg":

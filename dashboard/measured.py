@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard.charts import windows as windows_charts
-from dashboard.drawing import draw
 from dashboard.formatting import count_of, format_interval, literal
 from dashboard.tables import Column, code, plain, table
+from dashboard.views.drawing import draw
 from store.kernel_names import readable
 
 if TYPE_CHECKING:

@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 ROWS_MAX = 30
 _BINS = 40
 _WIDTHS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
-_HEIGHT_PX, _ROW_HEIGHT_PX, _LABEL_WIDTH_PX = 170, 22, 300
+# Heights hold title, legend and axis as well.
+_HEIGHT_PX, _ROW_HEIGHT_PX, _AROUND_PX, _LABEL_WIDTH_PX = 300, 22, 150, 300
 _SHAPES = ("triangle-right", "triangle-left", "circle", "cross")
 
 
-def comparison_chart(differences: Sequence[Difference], mean: Effect | None) -> alt.VConcatChart:
-    """The distribution of all effects above, the largest ones with their intervals below."""
-    chart: alt.VConcatChart = alt.vconcat(
-        _distribution(differences, mean), _largest(differences), spacing=24
-    ).resolve_scale(color="shared")
-    return chart
+def both_charts(differences: Sequence[Difference], mean: Effect | None, *, width_px: int) -> alt.VConcatChart:
+    """Both charts below one another, of a fixed width, as a picture has it."""
+    charts = (distribution_chart(differences, mean), largest_chart(differences))
+    both: alt.VConcatChart = alt.vconcat(
+        *(chart.properties(width=width_px) for chart in charts), spacing=24
+    ).resolve_scale(color="independent", shape="independent")
+    return both
 
 
 def largest(differences: Sequence[Difference]) -> list[Difference]:
@@ -39,7 +41,10 @@ def largest(differences: Sequence[Difference]) -> list[Difference]:
     return sorted(sized, key=lambda item: -abs(item.effect or 0.0))[:ROWS_MAX]
 
 
-def _distribution(differences: Sequence[Difference], mean: Effect | None) -> alt.LayerChart | alt.FacetChart:
+def distribution_chart(
+    differences: Sequence[Difference], mean: Effect | None
+) -> alt.LayerChart | alt.FacetChart:
+    """How many changes lie in which range, with their geometric mean."""
     effects = [(item.effect * 100, item.direction) for item in differences if item.effect is not None]
     width = _bin_width([effect for effect, _ in effects])
     counts = Counter((math.floor(effect / width + 0.5), direction) for effect, direction in effects)
@@ -65,6 +70,7 @@ def _distribution(differences: Sequence[Difference], mean: Effect | None) -> alt
             x=x,
             x2="high:Q",
             y=alt.Y("count:Q", axis=alt.Axis(title="benchmarks", tickMinStep=1, format="d")),
+            y2=alt.Y2Datum(0),
             color=_color(),
             tooltip=[
                 alt.Tooltip("text:N", title="change"),
@@ -107,7 +113,8 @@ def _mean_layers(mean: Effect) -> list[alt.Chart]:
     return [band, rule]
 
 
-def _largest(differences: Sequence[Difference]) -> alt.LayerChart | alt.FacetChart:
+def largest_chart(differences: Sequence[Difference]) -> alt.LayerChart | alt.FacetChart:
+    """The largest changes, each with its interval."""
     shown = largest(differences)
     values = [
         {
@@ -125,7 +132,10 @@ def _largest(differences: Sequence[Difference]) -> alt.LayerChart | alt.FacetCha
         y=alt.Y(
             "label:N",
             sort=[str(value["label"]) for value in values],
-            axis=alt.Axis(title=None, labelLimit=_LABEL_WIDTH_PX, grid=False, ticks=False, domain=False),
+            axis=alt.Axis(
+                title=None, labelLimit=_LABEL_WIDTH_PX, labelOverlap=False, grid=False, ticks=False,
+                domain=False,
+            ),
         ),
         color=_color(),
         tooltip=[
@@ -148,7 +158,7 @@ def _largest(differences: Sequence[Difference]) -> alt.LayerChart | alt.FacetCha
         ),
     )
     return alt.layer(_zero(), rules, points).properties(
-        height=max(3, len(values)) * _ROW_HEIGHT_PX,
+        height=max(3, len(values)) * _ROW_HEIGHT_PX + _AROUND_PX,
         width="container",
         title=alt.TitleParams(
             "All changes" if len(shown) == len(differences) else f"The {len(shown)} largest changes",

@@ -10,7 +10,6 @@ from alerts.order import worst_first
 from dashboard import queries, states, triage_store, url_state
 from dashboard.charts import effects as effects_charts
 from dashboard.differences import SENTINEL
-from dashboard.drawing import draw
 from dashboard.errors import UnknownCommit
 from dashboard.formatting import (
     count_of,
@@ -36,6 +35,7 @@ from dashboard.tables import (
     verdict_badge,
 )
 from dashboard.url_state import page_address
+from dashboard.views.drawing import draw
 from store import shown
 from store.records import Outcome
 from store.sessions import both_sessions, short_run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -12,17 +12,15 @@ from dashboard.charts import distribution
 from dashboard.compare_table import differences_table
 from dashboard.comparing import Filters, compare
 from dashboard.differences import Direction, mean_effect
-from dashboard.drawing import draw
 from dashboard.errors import UnknownCommit
 from dashboard.formatting import count_of, format_effect, format_effect_interval, gpu_label, literal
 from dashboard.timeline import is_on_line, main_line
+from dashboard.views.drawing import draw
 from store import shown
 from store.records import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from altair import VConcatChart
 
     from alerts.effects import Effect
     from dashboard.comparing import Comparison
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 _OFFERED = 60
 _ANY = "any"
 _ROWS_AT_FIRST = 50
+_PICTURE_PX = 900
 _LISTED = 12
 
 
@@ -208,11 +207,13 @@ def _show_comparison(kept: Sequence[Difference], title: str) -> None:
         + ", ".join(f"{count:,} {direction}" for direction, count in counts.items() if count)
         + f" of {count_of(len(kept), 'benchmark')}."
     )
-    chart = distribution.comparison_chart(kept, mean)
     draw(
-        chart,
-        alt=f"Distribution of {count_of(len(kept), 'change')}, and the largest with their intervals. {words} "
-        "The table below holds every number.",
+        distribution.distribution_chart(kept, mean),
+        alt=f"Distribution of {count_of(len(kept), 'change')}. {words} The table below holds every number.",
+    )
+    draw(
+        distribution.largest_chart(kept),
+        alt="The largest changes with their intervals. The table below holds every number.",
     )
     st.caption(
         "A change is slower or faster where the two intervals do not overlap. These are no verdicts: "
@@ -221,7 +222,7 @@ def _show_comparison(kept: Sequence[Difference], title: str) -> None:
     )
     everything = len(kept) <= _ROWS_AT_FIRST or url_state.flag(f"Show all {len(kept):,} rows", "all")
     st.html(differences_table(kept if everything else kept[:_ROWS_AT_FIRST]))
-    _offer_files(kept, chart, title=title, mean=words)
+    _offer_files(kept, mean, title=title)
 
 
 def _mean_words(mean: Effect | None) -> str:
@@ -233,16 +234,23 @@ def _mean_words(mean: Effect | None) -> str:
     )
 
 
-def _offer_files(kept: Sequence[Difference], chart: VConcatChart, *, title: str, mean: str) -> None:
+def _offer_files(kept: Sequence[Difference], mean: Effect | None, *, title: str) -> None:
     """Downloads; what they hold is made when somebody asks for it."""
+
+    def drawn(form: Literal["png", "svg"]) -> bytes:
+        return export.picture(distribution.both_charts(kept, mean, width_px=_PICTURE_PX), form)
+
+    def written() -> str:
+        return export.differences_markdown(kept, title=title, mean=_mean_words(mean))
+
     st.subheader("Take it with you")
     files: dict[str, tuple[str, Callable[[], str | bytes]]] = {
         "CSV": ("text/csv", lambda: export.differences_csv(kept)),
-        "Markdown": ("text/markdown", lambda: export.differences_markdown(kept, title=title, mean=mean)),
+        "Markdown": ("text/markdown", written),
     }
     if export.can_draw():
-        files["PNG"] = ("image/png", lambda: export.picture(chart, "png"))
-        files["SVG"] = ("image/svg+xml", lambda: export.picture(chart, "svg"))
+        files["PNG"] = ("image/png", lambda: drawn("png"))
+        files["SVG"] = ("image/svg+xml", lambda: drawn("svg"))
     with st.container(horizontal=True, gap="small"):
         for label, (kind, make) in files.items():
             ending = "md" if label == "Markdown" else label.lower()

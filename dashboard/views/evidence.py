@@ -8,12 +8,12 @@ import streamlit as st
 
 from dashboard import queries, url_state
 from dashboard.charts import clocks as clock_charts
-from dashboard.drawing import draw
 from dashboard.evidence import left_out, phases_table, samples_table, telemetry_table, windows_table
 from dashboard.formatting import count_of, format_amount, format_interval, format_moment, gpu_label, literal
 from dashboard.measured import show_measurement
 from dashboard.tables import Column, link, plain, table
 from dashboard.url_state import page_address
+from dashboard.views.drawing import draw
 from store import shown
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import streamlit as st
 from dashboard import queries, states, url_state
 from dashboard.charts import machine as machine_charts
 from dashboard.differences import SENTINEL
-from dashboard.drawing import draw
 from dashboard.formatting import count_of, format_moment, literal
 from dashboard.latest import lately
 from dashboard.machine_tables import drifts_table, runs_table, study_table
 from dashboard.machines import drifts, in_order, machine_names, sentinel_points
+from dashboard.views.drawing import draw
 from store import shown
 
 if TYPE_CHECKING:

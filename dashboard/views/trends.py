@@ -11,7 +11,6 @@ from alerts.triage import Decisions
 from dashboard import queries, states, url_state
 from dashboard.charts import trend as trend_charts
 from dashboard.charts.overlay import landmark_layers, overlay_chart
-from dashboard.drawing import draw
 from dashboard.errors import UnknownSeries
 from dashboard.formatting import count_of, gpu_label
 from dashboard.landmarks import accepted_on, environments_on, releases_on, steps_on
@@ -22,6 +21,7 @@ from dashboard.timeline import Timeline, lay_out, main_line
 from dashboard.trend import TrendRow, places_max, reference_of, trend_rows
 from dashboard.trend_table import trend_cells
 from dashboard.triage_store import events
+from dashboard.views.drawing import draw
 from store import shown
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 Makes stores of 1,000 and 2,000 commits x 100 benchmarks x 3 GPUs, serves each with the console
 command and clicks through it in headless Chromium. Prints how long each page takes until it is
-drawn, what the server holds in memory, how many marks the page's charts have, and how the times
-changed when the commits doubled. ``--commits N`` measures one other size.
+drawn, how much of that the server worked, what it holds in memory, how many marks the charts of a
+page have, and how the times changed when the commits doubled. ``--commits N`` measures one other size.
 """
 
 from __future__ import annotations
@@ -38,18 +38,21 @@ _FIRST = "first page of a visitor"
 class Clicks:
     """Clicks through the pages, and remembers how long each took."""
 
-    def __init__(self, browser: Chrome) -> None:
+    def __init__(self, browser: Chrome, server: int) -> None:
         self.seconds: dict[str, list[float]] = {}
+        self.worked: dict[str, list[float]] = {}
         self.marks = 0
         self._browser = browser
+        self._server = server
 
     def timed(self, name: str, act: Callable[[], object], selector: str, *, text: str = "") -> None:
         """Act, and wait until what was asked for is on the page and the page is drawn."""
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), processor_seconds(self._server)
         act()
         wait_for(self._browser, selector, text=text)
         wait_until_quiet(self._browser)
         self.seconds.setdefault(name, []).append(time.perf_counter() - started)
+        self.worked.setdefault(name, []).append(processor_seconds(self._server) - worked)
         self.marks = max(self.marks, int(self._browser.execute_script(_COUNT_MARKS) or 0))
 
     def follow(self, name: str, link: str, selector: str, *, text: str = "") -> None:
@@ -64,9 +67,9 @@ class Clicks:
         wait_until_quiet(self._browser)
 
 
-def click_through(browser: Chrome, address: str) -> Clicks:
+def click_through(browser: Chrome, address: str, server: int) -> Clicks:
     """Visit each page several times by clicks alone."""
-    clicks = Clicks(browser)
+    clicks = Clicks(browser, server)
     for _ in range(ROUNDS):
         clicks.timed(_FIRST, lambda: browser.get(address), ".kw-table a")
         clicks.follow(
@@ -90,6 +93,12 @@ def resident_mib(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+def processor_seconds(pid: int) -> float:
+    """How long a process has worked: what is left of a time when other programs keep the machine busy."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(commits: int) -> dict[str, float]:
     """Print the figures of one size; gives the median seconds by page."""
     with tempfile.TemporaryDirectory() as name:
@@ -99,12 +108,13 @@ def measure(commits: int) -> dict[str, float]:
         size = database.path.stat().st_size / 2**20
         print(f"\n{commits:,} commits: {size:.0f} MiB, written in {time.perf_counter() - started:.0f} s")
         with serving(database.url, folder) as served, chromium(folder / "profile") as browser:
-            clicks = click_through(browser, served.address)
-            print(f"{'page':<28} {'first':>8} {'median':>8} {'worst':>8}   asked for")
+            clicks = click_through(browser, served.address, served.pid)
+            print(f"{'page':<28} {'first':>8} {'median':>8} {'worst':>8} {'server':>8}   asked for")
             for page, seconds in clicks.seconds.items():
                 limit = FIRST_PAGE_S if page.startswith(("first", "compare")) else CLICK_S
                 print(
                     f"{page:<28} {seconds[0]:7.2f}s {statistics.median(seconds):7.2f}s {max(seconds):7.2f}s"
+                    f" {statistics.median(clicks.worked[page]):7.2f}s"
                     f"   {limit:.1f} s"
                 )
             print(

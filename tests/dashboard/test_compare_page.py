@@ -12,7 +12,7 @@ from busy_store import OTHER_GPU_UUID, sha_of
 from pages import specs_of, text_of
 from rows import a_point, an_interval
 
-from dashboard.charts.distribution import ROWS_MAX, comparison_chart
+from dashboard.charts.distribution import ROWS_MAX, both_charts
 from dashboard.comparing import Filters, compare
 from dashboard.differences import Difference, Direction, difference, mean_effect
 from dashboard.export import differences_csv, differences_markdown, picture
@@ -85,7 +85,7 @@ def test_filters_narrow_by_every_property() -> None:
 def test_the_chart_stays_light_and_is_valid() -> None:
     differences = some_differences(400)
 
-    spec = comparison_chart(differences, mean_effect(differences)).to_dict()
+    spec = both_charts(differences, mean_effect(differences), width_px=900).to_dict()
 
     marks = sum(len(values) for values in spec["datasets"].values())
     assert marks < 200
@@ -118,7 +118,7 @@ def test_pictures_are_drawn_without_a_browser(form: Any, magic: bytes) -> None:
     pytest.importorskip("vl_convert")
     differences = some_differences()
 
-    drawn = picture(comparison_chart(differences, mean_effect(differences)), form)
+    drawn = picture(both_charts(differences, mean_effect(differences), width_px=900), form)
 
     assert drawn.startswith(magic)
     assert len(drawn) > 5_000
@@ -132,7 +132,7 @@ def test_the_page_compares_the_newest_commit_with_the_one_before(
     assert not app.exception
     page = text_of(app)
     assert "Geometric mean of the ratios" in page.replace("\\", "")
-    assert len(specs_of(app)) == 1
+    assert len(specs_of(app)) == 2
 
 
 def test_a_branch_and_the_beginning_of_a_commit_are_sides(busy_store: Database, open_page: OpenPage) -> None:
