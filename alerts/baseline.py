@@ -129,7 +129,7 @@ def describe(baseline: Baseline) -> str:
 
 def anchored(points: Sequence[SeriesPoint], *, since: str) -> Baseline:
     """An anchor of all these points, of one series, nearest first."""
-    return replace(_pool(points, BaselineKind.ANCHOR), since=since)
+    return _pool(points, BaselineKind.ANCHOR, since=since)
 
 
 def sharing_spread(pool: Baseline, anchor: Baseline | None) -> Baseline:
@@ -150,11 +150,16 @@ def sharing_spread(pool: Baseline, anchor: Baseline | None) -> Baseline:
     )
 
 
-def _pool(points: Sequence[SeriesPoint], kind: BaselineKind) -> Baseline:
+def _pool(points: Sequence[SeriesPoint], kind: BaselineKind, *, since: str | None = None) -> Baseline:
     pool = pool_of(
         [center for point in points if (center := point.interval.center) is not None],
         resolution_ms=max(point.resolution_ms for point in points),
     )
     return Baseline(
-        kind=kind, points=tuple(points), interval=pool.interval, run_sd=pool.run_sd, run_df=pool.run_df
+        kind=kind,
+        points=tuple(points),
+        interval=pool.interval,
+        run_sd=pool.run_sd,
+        run_df=pool.run_df,
+        since=since,
     )

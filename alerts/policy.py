@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from store import shown
@@ -119,12 +120,7 @@ class Policy:
     @property
     def note(self) -> str | None:
         """What is not as by default, in words that a reader of a verdict can check; or None."""
-        default = Policy()
-        said = [
-            f"{name} {plain(value)} instead of {plain(getattr(default, name))}"
-            for name, value in self.differences.items()
-        ]
-        return ", ".join(said) or None
+        return _note_of(self)
 
     @property
     def general(self) -> Policy:
@@ -135,6 +131,16 @@ class Policy:
         """Itself, whatever the case."""
         del case
         return self
+
+
+@lru_cache(maxsize=1024)  # it is asked for with every verdict
+def _note_of(policy: Policy) -> str | None:
+    default = Policy()
+    said = [
+        f"{name} {plain(value)} instead of {plain(getattr(default, name))}"
+        for name, value in policy.differences.items()
+    ]
+    return ", ".join(said) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

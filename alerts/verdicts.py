@@ -139,8 +139,8 @@ def _beside_partner(candidate: SeriesPoint, baseline: Baseline, policy: Policy) 
 def _worth_a_flag(decision: _Decision, policy: Policy) -> _Decision:
     """The same decision, unless the change is smaller than what anybody asked to be told."""
     least = policy.flag_effect
-    if decision.smallest_seen is not None:
-        decision = replace(decision, smallest_seen=max(decision.smallest_seen, least))
+    if decision.smallest_seen is not None and decision.smallest_seen < least:
+        decision = replace(decision, smallest_seen=least)
     if decision.outcome in CHANGES and abs(decision.effect.relative) < least:
         return replace(decision, outcome=Outcome.UNCHANGED, reason=Reason.BELOW_FLAG_EFFECT)
     return decision

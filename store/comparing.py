@@ -6,8 +6,8 @@ Judging runs and measuring how often the judging errs rest on the same rule, whi
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
@@ -46,13 +46,25 @@ def pool_of(centers_ms: Sequence[float], *, resolution_ms: float) -> Pool:
         centers_ms: one per run, at least two.
         resolution_ms: time quantum of one sample.
     """
+    return _pool_of(tuple(centers_ms), resolution_ms)
+
+
+# What is the pool of one commit is the anchor of a later one, and the baseline of every run on that commit.
+@lru_cache(maxsize=65_536)
+def _pool_of(centers_ms: tuple[float, ...], resolution_ms: float) -> Pool:
     logs = [math.log(center) for center in centers_ms]
     return Pool(
-        interval=fold_windows([[center] for center in centers_ms], resolution=resolution_ms),
-        # Equal centres have no spread; stdev of equal logs may leave a rounding error behind.
-        run_sd=0.0 if min(logs) == max(logs) else statistics.stdev(logs),
+        interval=fold_windows([(center,) for center in centers_ms], resolution=resolution_ms),
+        # Equal centres have no spread; the deviation of equal logs may leave a rounding error behind.
+        run_sd=0.0 if min(logs) == max(logs) else _deviation(logs),
         run_df=len(logs) - 1,
     )
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """Standard deviation of a sample; that of ``statistics`` is exact, and takes ten times as long."""
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def widened(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scipy.special import bdtr, ndtri, stdtrit
@@ -53,7 +54,7 @@ def fold_windows(
             resolution is negative, or only one of ``run_sd`` and ``run_df`` is given.
     """
     _check(windows, resolution, run_sd, run_df)
-    medians = [statistics.median(window) for window in windows]
+    medians = [window[0] if len(window) == 1 else statistics.median(window) for window in windows]
     if len(medians) < WINDOWS_MIN_PROVISIONAL:
         center = math.exp(statistics.median(map(math.log, medians))) if medians else None
         return Interval(center, None, None, len(medians), FoldStatus.REFUSED)
@@ -107,13 +108,19 @@ def _log_t(logs: list[float], center: float) -> tuple[float, float]:
 def _order_statistics(logs: list[float]) -> tuple[float, float]:
     """Interpolated order-statistic interval for the median of sorted ``logs``."""
     n = len(logs)
-    k = max(rank for rank in range(1, n // 2 + 1) if _coverage(n, rank) >= CONFIDENCE)
-    wide, narrow = _coverage(n, k), _coverage(n, k + 1)
-    excess = (wide - CONFIDENCE) / (wide - narrow)
-    weight = (n - k) * excess / (k + (n - 2 * k) * excess)
+    k, weight = _rank_and_weight(n)
     low = (1 - weight) * logs[k - 1] + weight * logs[k]
     high = (1 - weight) * logs[n - k] + weight * logs[n - k - 1]
     return low, high
+
+
+@lru_cache(maxsize=1024)
+def _rank_and_weight(n: int) -> tuple[int, float]:
+    """The rank of the values that enclose the median of n, and how far to go on to the next ones inside."""
+    k = max(rank for rank in range(1, n // 2 + 1) if _coverage(n, rank) >= CONFIDENCE)
+    wide, narrow = _coverage(n, k), _coverage(n, k + 1)
+    excess = (wide - CONFIDENCE) / (wide - narrow)
+    return k, (n - k) * excess / (k + (n - 2 * k) * excess)
 
 
 def _coverage(n: int, rank: int) -> float:
@@ -129,11 +136,13 @@ def _within_window_floor(windows: Sequence[Sequence[float]]) -> float:
 
 def _median_standard_error(window: Sequence[float]) -> float:
     """Standard error of the log median, from the width of its order-statistic interval."""
+    if len(window) == 1:  # one sample says nothing about its own spread
+        return 0.0
     ordered = sorted(window)
     n = len(ordered)
     k = max(1, math.floor(n / 2 - _Z * math.sqrt(n) / 2))
     coverage = _coverage(n, k)
-    if coverage <= 0:  # one sample says nothing about its own spread
+    if coverage <= 0:  # nor do so few
         return 0.0
     z = float(ndtri((1 + coverage) / 2))
     return (math.log(ordered[n - k]) - math.log(ordered[k - 1])) / (2 * z)

@@ -15,6 +15,7 @@ import re
 import statistics
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -200,11 +201,16 @@ class SeriesKey:
     @property
     def id(self) -> str:
         """Sixteen hexadecimal digits that stand for this key in the store and in URLs."""
-        parts = [
-            self.case.benchmark, self.case.parameters_json, self.quantity, self.gpu_uuid,
-            self.timer, self.cache_state, self.clock_regime, self.environment,
-        ]  # fmt: skip
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        return _series_id(self)
+
+
+@lru_cache(maxsize=65_536)  # a series has many points, and each is sorted and stored by it
+def _series_id(key: SeriesKey) -> str:
+    parts = [
+        key.case.benchmark, key.case.parameters_json, key.quantity, key.gpu_uuid,
+        key.timer, key.cache_state, key.clock_regime, key.environment,
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
