@@ -1,0 +1,205 @@
+"""Very many verdicts at once: kept as columns, and written in one transaction.
+
+A verdict has more than forty columns. Rows of JSON, which suit a run's hundred verdicts, take
+a hundred microseconds each; whole columns take about a tenth.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from store.errors import StoreInvalid
+from store.records import Outcome, Standing
+from store.rows import columns_of, series_columns, storable, to_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    import duckdb
+    from numpy.typing import NDArray
+
+    from store.database import Database
+    from store.records import SeriesKey, Verdict
+
+# Text and truth travel as text: what a column holds is said by the table, not guessed from some rows.
+_AS_TEXT = "set pandas_analyze_sample = 0"
+_STAGED = "create temp table staged as select * from verdicts limit 0"
+_COUNTED = """
+select verdicts.outcome, verdicts.standing, staged.outcome, staged.standing, count(*)
+from staged left join verdicts
+on verdicts.run_id = staged.run_id and verdicts.series_id = staged.series_id
+group by all
+order by all
+"""
+_DELETE = """
+delete from verdicts where exists (
+    select 1 from staged where staged.run_id = verdicts.run_id and staged.series_id = verdicts.series_id
+)
+"""
+# Where each column comes from: a field of the verdict, or of a record in it, which may be None.
+_NUMBERS = {
+    **{f"candidate_{name}_ms": ("candidate", name) for name in ("center", "low", "high")},
+    **{f"baseline_{name}_ms": ("baseline", name) for name in ("center", "low", "high")},
+    "baseline_windows": ("baseline", "windows"),
+    **{name: (name,) for name in ("effect", "effect_low", "effect_high", "p_value", "smallest_seen")},
+    **{f"drift_{name}": ("drift", name) for name in ("effect", "low", "high")},
+    **{f"second_{name}": ("second", name) for name in ("effect", "effect_low", "effect_high")},
+}
+_WHOLE = {"windows": ("windows",), "candidate_windows": ("candidate", "windows")}
+_TEXTS = {
+    **{name: (name,) for name in ("run_id", "outcome", "reason", "message", "standing", "tier")},
+    "candidate_status": ("candidate", "status"),
+    "baseline_status": ("baseline", "status"),
+    "baseline_kind": ("baseline_kind",),
+    "drift_since": ("drift", "since"),
+    "drift_apart": ("drift", "apart"),
+    **{f"second_{name}": ("second", name) for name in ("run_id", "outcome", "reason")},
+}
+_LISTS = {"baseline_run_ids": ("baseline_run_ids",), "drift_run_ids": ("drift", "run_ids")}
+_OWN = {*_WHOLE, *_TEXTS, "judged_at"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """How many verdicts had one outcome and standing before and another, or the same, after.
+
+    Attributes:
+        before: None where there was no verdict.
+    """
+
+    before: tuple[Outcome, Standing] | None
+    after: tuple[Outcome, Standing]
+    number: int
+
+
+class VerdictColumns:
+    """Verdicts as columns. None is kept apart from a number that is none."""
+
+    def __init__(self) -> None:
+        self._chunks: list[dict[str, NDArray[Any]]] = []
+        self._series: dict[SeriesKey, int] = {}
+        self._lists: dict[tuple[str, ...] | None, int] = {}
+        self.count = 0
+
+    def add(self, verdicts: Sequence[Verdict], q_values: Sequence[float | None]) -> None:
+        """Add verdicts, each with the q-value that it is to have; its own is not looked at.
+
+        Raises:
+            StoreInvalid: a number is not finite, or an instant has no time zone.
+        """
+        if not verdicts:
+            return
+        numbers = {name: _column(verdicts, path) for name, path in _NUMBERS.items()} | {"q_value": q_values}
+        self._chunks.append(
+            {
+                **{name: _numbers(name, values) for name, values in numbers.items()},
+                **{name: np.array(_column(verdicts, path)) for name, path in _WHOLE.items()},
+                **{name: _texts(_column(verdicts, path)) for name, path in _TEXTS.items()},
+                "judged_at": _instants(_column(verdicts, ("judged_at",))),
+                "series": _codes(_column(verdicts, ("series",)), self._series),
+                **{name: _codes(_column(verdicts, path), self._lists) for name, path in _LISTS.items()},
+            }
+        )
+        self.count += len(verdicts)
+
+    def save(self, database: Database) -> list[Rewritten]:
+        """Store all of them in one transaction, in place of earlier verdicts on the same runs and series.
+
+        Raises:
+            StoreError: the store could not be opened or written; then nothing is changed.
+        """
+        if not self._chunks:
+            return []
+        with database.writing() as connection:
+            connection.execute(_AS_TEXT)
+            columns = list(columns_of(connection, "verdicts"))
+            self._register_shared(connection)
+            connection.execute(_STAGED)
+            statement = _insertion(columns)
+            for chunk in self._chunks:
+                connection.register("chunk", chunk)
+                connection.execute(statement)
+                connection.unregister("chunk")
+            counted = connection.execute(_COUNTED).fetchall()
+            connection.execute(_DELETE)
+            connection.execute("insert into verdicts select * from staged")
+        return [
+            Rewritten(
+                before=None if outcome is None else (Outcome(outcome), Standing(standing)),
+                after=(Outcome(new_outcome), Standing(new_standing)),
+                number=number,
+            )
+            for outcome, standing, new_outcome, new_standing, number in counted
+        ]
+
+    def _register_shared(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """What many verdicts share: their series, and the runs that they rest on."""
+        rows: dict[str, list[Any]] = defaultdict(list)
+        for key in self._series:
+            for name, value in series_columns(key).items():
+                rows[name].append(storable(value))
+        codes = np.arange(len(self._series))
+        connection.register("known_series", {"code": codes, **{n: _texts(v) for n, v in rows.items()}})
+        joined = [None if ids is None else ",".join(ids) for ids in self._lists]
+        connection.register("known_lists", {"code": np.arange(len(joined)), "ids": _texts(joined)})
+
+
+def _insertion(columns: Iterable[str]) -> str:
+    def expression(name: str) -> str:
+        if name in _LISTS:
+            # Splitting nothing gives one empty text, and no run at all is an empty list.
+            return f"case when {name}.ids = '' then [] else string_split({name}.ids, ',') end"
+        if name in _NUMBERS or name == "q_value":
+            return f"case when isnan(chunk.{name}) then null else chunk.{name} end"
+        return f"chunk.{name}" if name in _OWN else f"known_series.{name}"
+
+    values = ", ".join(f"{expression(name)} as {name}" for name in columns)
+    joins = " ".join(f"join known_lists as {name} on {name}.code = chunk.{name}" for name in _LISTS)
+    return (
+        f"insert into staged by name select {values} from chunk "  # noqa: S608 - names come from the schema
+        f"join known_series on known_series.code = chunk.series {joins}"
+    )
+
+
+def _column(verdicts: Sequence[Verdict], path: Sequence[str]) -> list[Any]:
+    """What lies at a path in each verdict; None where the way there ends early."""
+    found: list[Any] = list(map(attrgetter(path[0]), verdicts))
+    for name in path[1:]:
+        get = attrgetter(name)
+        found = [None if record is None else get(record) for record in found]
+    return found
+
+
+def _codes(values: Sequence[Any], known: dict[Any, int]) -> NDArray[np.int64]:
+    """The number of each value among those that are known, which becomes so with this."""
+    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+
+
+def _numbers(name: str, values: Sequence[float | None]) -> NDArray[np.float64]:
+    """A column in which NaN stands for None, after a look that nothing else does."""
+    column = np.array(values, dtype=np.float64)
+    finite = int(np.isfinite(column).sum())
+    if finite + values.count(None) != len(values):
+        wrong = next(v for v in values if v is not None and not np.isfinite(v))
+        raise StoreInvalid(f"a verdict has a {name} of {wrong}, which is not finite: leave it out")
+    return column
+
+
+def _texts(values: Sequence[Any]) -> NDArray[np.object_]:
+    """A column of text, in which truth is written as a word; None stays None."""
+    column = np.empty(len(values), dtype=np.object_)
+    column[:] = [str(value) if isinstance(value, bool) else storable(value) for value in values]
+    return column
+
+
+def _instants(moments: Sequence[datetime]) -> NDArray[np.datetime64]:
+    if any(moment.utcoffset() is None for moment in set(moments)):
+        raise StoreInvalid("a verdict's judged_at has no time zone")
+    stored = {moment: np.datetime64(to_instant(moment), "us") for moment in set(moments)}
+    return np.array([stored[moment] for moment in moments], dtype="datetime64[us]")

@@ -1,0 +1,105 @@
+"""Very many verdicts written at once, and very many points read in outline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import a_failure, a_run, a_second_session, a_verdict
+
+from store.database import Database
+from store.errors import StoreInvalid
+from store.outlines import load_all_failures, load_outlines
+from store.records import BaselineKind, Drift, FoldStatus, Interval, Outcome, Standing, Verdict
+from store.runs import find_runs, save_run
+from store.series import load_points
+from store.verdict_columns import Rewritten, VerdictColumns
+from store.verdicts import load_verdicts, save_verdicts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def some_verdicts() -> list[Verdict]:
+    """Every part of a verdict once there, once not, and text that no encoding takes."""
+    drift = Drift(since="v\udcff1", effect=0.1, low=0.0, high=0.2, apart=False, run_ids=("x", "y"))
+    return [
+        a_verdict(),
+        a_verdict(a_run(11), second=a_second_session(), drift=drift),
+        a_verdict(
+            a_run(12), baseline=None, baseline_kind=BaselineKind.NONE, baseline_run_ids=(), effect=None,
+            p_value=None, q_value=None, candidate=Interval(None, None, None, 0, FoldStatus.REFUSED),
+            message="half a pair: \udcff",
+        ),
+    ]  # fmt: skip
+
+
+def in_columns(verdicts: list[Verdict]) -> VerdictColumns:
+    columns = VerdictColumns()
+    columns.add(verdicts, [verdict.q_value for verdict in verdicts])
+    return columns
+
+
+def test_columns_store_what_rows_do(tmp_path: Path) -> None:
+    rows, columns = Database(tmp_path / "rows.duckdb"), Database(tmp_path / "columns.duckdb")
+    save_verdicts(rows, some_verdicts())
+    in_columns(some_verdicts()).save(columns)
+
+    assert load_verdicts(columns) == load_verdicts(rows)
+
+
+def test_earlier_verdicts_are_replaced_and_counted_and_others_stay(tmp_path: Path) -> None:
+    database = Database(tmp_path / "runs.duckdb")
+    first, second, third = some_verdicts()
+    save_verdicts(database, [first, second])
+    unchanged = replace(first, outcome=Outcome.UNCHANGED, standing=Standing.NONE)
+
+    counted = in_columns([unchanged, third]).save(database)
+
+    was = (Outcome.REGRESSED, Standing.CONFIRMED)
+    assert set(counted) == {
+        Rewritten(before=was, after=(Outcome.UNCHANGED, Standing.NONE), number=1),
+        Rewritten(before=None, after=was, number=1),
+    }
+    assert {v.run_id: v.outcome for v in load_verdicts(database)} == {
+        first.run_id: Outcome.UNCHANGED,
+        second.run_id: Outcome.REGRESSED,
+        third.run_id: Outcome.REGRESSED,
+    }
+
+
+def test_the_q_value_is_the_one_that_comes_along(tmp_path: Path) -> None:
+    database, columns = Database(tmp_path / "runs.duckdb"), VerdictColumns()
+    columns.add([a_verdict()], [0.25])
+    columns.save(database)
+
+    assert [v.q_value for v in load_verdicts(database)] == [0.25]
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_refused_and_not_stored_as_missing(wrong: float) -> None:
+    with pytest.raises(StoreInvalid, match=r"effect_low of (nan|inf), which is not finite"):
+        in_columns([a_verdict(), a_verdict(a_run(11), effect_low=wrong)])
+
+
+def test_an_instant_without_a_zone_is_refused() -> None:
+    verdict = a_verdict()
+    with pytest.raises(StoreInvalid, match="judged_at has no time zone"):
+        in_columns([replace(verdict, judged_at=verdict.judged_at.replace(tzinfo=None))])
+
+
+def test_outlines_are_points_without_windows_kernels_and_work(tmp_path: Path) -> None:
+    database = Database(tmp_path / "runs.duckdb")
+    for commit in (1, 2):
+        save_run(database, a_run(commit, failures=(a_failure(),)))
+
+    found = load_outlines(database, find_runs(database))
+
+    whole = {point.header.run_id: point for point in load_points(database)}
+    nothing = {
+        "window_medians_ms": (), "window_passes": (), "kernels": (), "n_samples": 0, "n_left_out": 0,
+        "flops": None, "bytes_moved": None,
+    }  # fmt: skip
+    assert found == {run_id: [replace(point, **nothing)] for run_id, point in whole.items()}
+    assert load_all_failures(database) == dict.fromkeys(whole, (a_failure(),))
