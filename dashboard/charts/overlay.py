@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from dashboard.timeline import Timeline
     from dashboard.trend import TrendRow
 
-_SERIES_COLORS = (
+SERIES_COLORS = (
     CANDIDATE_COLOR, DOUBT_COLOR, FASTER_COLOR, "#9b6fc4", SLOWER_COLOR, NEUTRAL_COLOR, "#4c9f38", "#b0578d",
 )  # fmt: skip
-_SERIES_SHAPES = (
+SERIES_SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "stroke",
 )  # fmt: skip
 _MARK_LOOKS = {
@@ -89,7 +89,7 @@ def overlay_chart(
             scale=alt.Scale(zero=False, padding=10),
         ),
         color=alt.Color(
-            "series:N", scale=alt.Scale(domain=names, range=list(_SERIES_COLORS[: len(names)])), legend=legend
+            "series:N", scale=alt.Scale(domain=names, range=list(SERIES_COLORS[: len(names)])), legend=legend
         ),
     )
     bands = (
@@ -104,7 +104,7 @@ def overlay_chart(
     )
     points = base.mark_point(filled=True, size=55, opacity=1, cursor="pointer").encode(
         shape=alt.Shape(
-            "series:N", scale=alt.Scale(domain=names, range=list(_SERIES_SHAPES[: len(names)])), legend=legend
+            "series:N", scale=alt.Scale(domain=names, range=list(SERIES_SHAPES[: len(names)])), legend=legend
         ),
         tooltip=[
             alt.Tooltip(f"{name}:N", title=title)

@@ -9,6 +9,7 @@ import streamlit as st
 from alerts.order import worst_first
 from dashboard import queries, states, triage_store, url_state
 from dashboard.charts import effects as effects_charts
+from dashboard.charts import sweep as sweep_charts
 from dashboard.differences import SENTINEL
 from dashboard.errors import UnknownCommit
 from dashboard.formatting import (
@@ -22,6 +23,7 @@ from dashboard.formatting import (
 )
 from dashboard.measured import show_measurement
 from dashboard.reproduce import reproduce_command
+from dashboard.sweeps import sweeps
 from dashboard.tables import (
     Column,
     Markup,
@@ -73,6 +75,7 @@ def show() -> None:
     _show_measurements(measured, verdicts)
     _show_effects([verdicts[p.series.id] for p in measured if p.series.id in verdicts])
     _show_one(measured)
+    _show_sweep(measured)
     _show_failures(queries.failures([chosen]).get(chosen, ()))
     _show_machine(header)
 
@@ -272,6 +275,22 @@ def _show_one(measured: Sequence[SeriesPoint]) -> None:
         label="Everything behind this number: samples, clocks, what was left out",
         query_params={"run": run_id, "series": chosen},
     )
+
+
+def _show_sweep(measured: Sequence[SeriesPoint]) -> None:
+    """One benchmark over the values of one of its parameters."""
+    by_name = {sweep.name: sweep for sweep in sweeps(measured)}
+    if not by_name:
+        return
+    st.subheader("Over a parameter")
+    sweep = by_name[url_state.one("Sweep", "sweep", list(by_name), default=next(iter(by_name)))]
+    draw(
+        sweep_charts.sweep_chart(sweep),
+        alt=f"Time of {sweep.name}, in {count_of(len(sweep.lines), 'line')}. "
+        "The table of measurements above holds every number.",
+    )
+    if len(sweep.lines) > sweep_charts.LINES_MAX:
+        st.caption(f"The first {sweep_charts.LINES_MAX} of {len(sweep.lines):,} lines are drawn.")
 
 
 def _show_failures(failures: Sequence[Failure]) -> None:
