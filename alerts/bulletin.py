@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from alerts.change_words import how_much
 from store import shown
 from store.records import Outcome, Standing
 
@@ -102,7 +103,10 @@ class Bulletin:
 
     @property
     def title(self) -> str:
-        """The answer in five seconds: ``softmax is 8.1 % slower, 2 more regressed, at 1a2b3c4d5``."""
+        """The answer in five seconds: ``softmax is 8.1 % slower, 2 more regressed, at 1a2b3c4d5``.
+
+        Of a drift: ``softmax is 2.4 % slower than v1.2.0 at 1a2b3c4d5``.
+        """
         return shown.visible(self._title(), limit=_TITLE_LIMIT)
 
     def _title(self) -> str:
@@ -138,7 +142,7 @@ def headline(sections: Sequence[Section]) -> str:
     confirmed = "" if worst.verdict.standing is Standing.CONFIRMED else " (not confirmed)"
     also = f", {len(rows) - 1} more regressed," if len(rows) > 1 else ""
     label = shown.visible(worst.label, limit=_LABEL_LIMIT)
-    return f"{label} is {shown.size(worst.verdict.effect or 0.0)} slower{confirmed}{also} {_where(header)}"
+    return f"{label} is {how_much(worst.verdict)}{confirmed}{also} {_where(header)}"
 
 
 def narrowed(judgement: RunJudgement, covers: Callable[[Case], bool], due: Collection[str]) -> RunJudgement:

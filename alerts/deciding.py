@@ -164,14 +164,17 @@ def revoke(database: Database, word: str, *, by: str, body: str | None = None) -
     return taken_back
 
 
-def load_changes(database: Database, *, now: datetime | None = None) -> list[Change]:
+def load_changes(
+    database: Database, *, now: datetime | None = None, standing: Standing = Standing.CONFIRMED
+) -> list[Change]:
     """Every confirmed change of every repository with what became of it, worst first.
 
     Args:
         database: the store.
         now: the moment for which mutes are asked; now where None.
+        standing: of other changes than the confirmed ones.
     """
-    verdicts = load_verdicts(database, standing=[Standing.CONFIRMED])
+    verdicts = load_verdicts(database, standing=[standing])
     places = load_places(database)
     events = load_triage_events(database)
     on = (now or datetime.now(UTC)).astimezone(UTC).date()

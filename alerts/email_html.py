@@ -51,6 +51,7 @@ def _section(section: Section, content_id: str) -> Iterable[str]:
     yield _table(message.changed)
     yield from _picture(section.picture, content_id)
     yield from _list("Kernels that changed", list(_kernels(message.changed)))
+    yield from _list("Second session", list(_sessions(message.changed)))
     yield from _list("Not measured", list(_not_measured(message.not_measured)))
     yield from _list("Inconclusive", list(_inconclusive(message.inconclusive)))
     yield from _command("Measure again", message.command)
@@ -130,6 +131,12 @@ def _kernels(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         for change in row.kernels:
             yield f"{_code(row.label)}: {_code(change.name)} {_safe(change.what)}"
+
+
+def _sessions(rows: Iterable[Row]) -> Iterable[str]:
+    for row in rows:
+        if row.sessions is not None:
+            yield f"{_code(row.label)}: {_safe(row.sessions)}"
 
 
 def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:

@@ -61,6 +61,8 @@ def _details(row: Row) -> Iterable[str]:
     yield f"  baseline   {before}"
     yield f"  candidate  {shown.interval(verdict.candidate, quantity)}"
     yield f"  rests on   {row.compared}, q {shown.probability(verdict.q_value)}"
+    if row.sessions is not None:
+        yield from _wrapped(f"sessions   {row.sessions}", "  ")
     for change in row.kernels:
         yield from _wrapped(f"kernel     {shown.visible(change.name, limit=_NAME_LIMIT)} {change.what}", "  ")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from alerts.renames import NO_RENAMES
 from store.commits import first_parent_line, positions
-from store.records import Outcome
+from store.records import Outcome, Reason
 from store.triage_events import Action
 
 if TYPE_CHECKING:
@@ -201,11 +201,17 @@ def _changes_of_series(verdicts: Sequence[Verdict], history: History) -> list[Ch
 
 
 def _same(change: Change, verdict: Verdict, place: Place, history: History) -> bool:
-    """Whether a verdict shows a change that an earlier one began: it looks back to the level before."""
+    """Whether a verdict shows a change that an earlier one began: it looks back to the level before.
+
+    A drift is one change on however many commits it is seen, and a step that nobody took back goes
+    on as one. A step after a drift is another change, whatever its pool reaches back to.
+    """
     if place.commit_sha in change.shas:
         return True
+    drifted = change.verdict.reason is Reason.DRIFTED
     return (
         change.on_base
+        and (not drifted or verdict.reason is Reason.DRIFTED)
         and place.commit_sha in history.base
         and history.reaches_before(verdict, change.commit_sha)
         and history.holds(place.commit_sha, change.commit_sha)

@@ -114,8 +114,9 @@ class Desk:
         if not audience.flagged:
             return found
         due, left_out = list(found.due), found.left_out
+        flagged = load_changes(self._database, now=self._now, standing=Standing.FLAGGED)
         for judgement in judgements:
-            more = flags(judgement, audience, known, self._mutes(judgement.header))
+            more = flags(judgement, audience, known, self._mutes(judgement.header), flagged)
             due += more.due
             left_out = left_out + more.left_out
         return Selection(due=tuple(due), left_out=left_out)

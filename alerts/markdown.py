@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from alerts.change_words import drifted_since, how_much, search_command
 from alerts.message import by_reason
 from alerts.verdicts import CHANGES
 from store import shown
@@ -110,14 +111,19 @@ def _lead(message: Message) -> list[str]:
     row = next(iter(message.changed), None)
     if row is None or row.verdict.effect is None:
         return []
-    verdict, slower = row.verdict, row.verdict.outcome is Outcome.REGRESSED
+    verdict = row.verdict
     bounds = ""
     if verdict.effect_low is not None and verdict.effect_high is not None:
         low, high = sorted((abs(verdict.effect_low), abs(verdict.effect_high)))
         bounds = f" (95 %: {shown.size(low)} to {shown.size(high)})"
     more = f" The table has {len(message.changed) - 1} more." if len(message.changed) > 1 else ""
-    size = f"**{shown.size(row.verdict.effect or 0.0)} {'slower' if slower else 'faster'}**"
-    return [f"{code(row.label)} is {size}{bounds}, {_SURE[verdict.standing]}.{more}", ""]
+    drift = (
+        ""
+        if drifted_since(verdict) is None
+        else " It drifted there over several commits; this one alone does not show it."
+    )
+    size = f"**{prose(how_much(verdict))}**"
+    return [f"{code(row.label)} is {size}{bounds}, {_SURE[verdict.standing]}.{drift}{more}", ""]
 
 
 _SURE = {
@@ -135,13 +141,8 @@ def _advice(message: Message, around: Surroundings) -> list[str]:
     if worst is not None and alarm is Standing.CONFIRMED:
         order = "/kernelwatch accept" if around.orders else "alerts triage accept"
         accept = code(f"{order} {worst.benchmark}")
-        kernels = (
-            "the kernels that changed stand below" if worst.kernels else "the same kernels ran as before"
-        )
-        said = (
-            f"find out why; {kernels}, and the command at the end measures again. "
-            f"If the slowdown is the price of something better: {accept}."
-        )
+        where = _search(worst, message.header.commit_sha)
+        said = f"{where} If the slowdown is the price of something better: {accept}."
     elif alarm is Standing.FLAGGED:
         again = f" Comment {code('/kernelwatch rerun')} for that." if around.orders else ""
         said = f"measure the commit once more. A flag fails nothing; a fresh session settles it.{again}"
@@ -150,6 +151,18 @@ def _advice(message: Message, around: Surroundings) -> list[str]:
     else:
         return []
     return [f"**What to do:** {said}", ""]
+
+
+def _search(worst: Row, sha: str | None) -> str:
+    """Where to look for the cause of a confirmed regression."""
+    between = search_command(worst.verdict, sha)
+    if between is not None:
+        return (
+            f"do not look in this commit alone: {code('alerts steps')} dates what the store holds, and "
+            f"{code(between)} measures commits in between."
+        )
+    kernels = "the kernels that changed stand below" if worst.kernels else "the same kernels ran as before"
+    return f"find out why; {kernels}, and the command at the end measures again."
 
 
 def _blocks(message: Message, around: Surroundings) -> list[_Block]:

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from alerts.change_words import drifted_since
 from alerts.kernels import KernelChange, kernel_changes
 from alerts.order import worst_first
 from alerts.triage_words import LABEL_LIMIT, acceptance_words, mute_words
@@ -45,8 +46,12 @@ class Row:
 
     @property
     def decided(self) -> str:
-        """The verdict with its standing and what people said to it: ``REGRESSED, confirmed, muted``."""
-        words = [self.verdict.outcome.value]
+        """The verdict with its standing and what people said to it: ``REGRESSED, confirmed, muted``.
+
+        Of a drift: ``REGRESSED since v1.2.0, confirmed``.
+        """
+        since = drifted_since(self.verdict)
+        words = [self.verdict.outcome.value if since is None else f"{self.verdict.outcome} since {since}"]
         if self.verdict.standing is not Standing.NONE:
             words.append(self.verdict.standing.value)
         return ", ".join([*words, *self.excuses])
@@ -215,7 +220,9 @@ def _changes(changed: Sequence[Row], outcome: Outcome, word: str) -> str:
         for excuse in ("accepted", "muted")
         if (number := sum(excuse in row.excuses for row in rows))
     ]
-    return f"{len(rows)} {word} ({', '.join([*standings, *excused])})"
+    drifts = sum(drifted_since(row.verdict) is not None for row in rows)
+    drifted = [f"{drifts} of them by drift"] if drifts else []
+    return f"{len(rows)} {word} ({', '.join([*standings, *drifted, *excused])})"
 
 
 def _subject(judgement: RunJudgement, rows: Sequence[Row]) -> str:

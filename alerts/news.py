@@ -98,10 +98,26 @@ def select(
 
 
 def flags(
-    judgement: RunJudgement, audience: Audience, told: Collection[Fact], is_muted: Callable[[SeriesKey], bool]
+    judgement: RunJudgement,
+    audience: Audience,
+    told: Collection[Fact],
+    is_muted: Callable[[SeriesKey], bool],
+    changes: Iterable[Change] = (),
 ) -> Selection:
-    """The regressions of a run that no fresh session has confirmed, for an audience that asked for them."""
+    """The regressions of a run that no fresh session has confirmed, for an audience that asked for them.
+
+    Args:
+        judgement: the run.
+        audience: who is told.
+        told: what it was told before.
+        is_muted: whether a series is muted today.
+        changes: every flagged change in the store. A drift is flagged on each commit, and told once.
+    """
     before = {(fact.repository, fact.commit_sha, fact.series_id) for fact in told}
+    for change in changes:
+        places = {(change.repository, sha, change.series.id) for sha in change.shas}
+        if places & before:
+            before |= places
     due: list[Due] = []
     left_out: Counter[str] = Counter()
     for item in judgement.judged:

@@ -137,6 +137,8 @@ def _row(row: Row) -> Iterable[tuple[str, str]]:
     yield "code", shown.visible(row.label, limit=_LABEL_LIMIT)
     yield "plain", _line(f"{row.effect}, {row.decided}, tier {verdict.tier}")
     yield "plain", _line(f"{before}{shown.interval(verdict.candidate, quantity)}, {row.compared}")
+    if row.sessions is not None:
+        yield "plain", _line(f"sessions: {row.sessions}")
     for change in row.kernels:
         yield (
             "plain",

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from alerts.change_words import drifted_since, how_much
 from alerts.message import BUILTIN
 from store import shown
 from store.records import Outcome, Standing
@@ -135,13 +136,14 @@ def _of_point(item: JudgedPoint) -> list[dict[str, Any]]:
     ):
         return []
     slower = verdict.outcome is Outcome.REGRESSED
-    said = (
-        f"{shown.visible(item.point.series.case.label)} is {shown.size(verdict.effect)} "
-        f"{'slower' if slower else 'faster'}: {verdict.message}"
-    )
+    what = f"{shown.visible(item.point.series.case.label)} is {how_much(verdict)}"
+    since = drifted_since(verdict)
+    said = f"{what}: {verdict.message}" if since is None else f"{what}. No single commit shows it."
     fails = slower and verdict.standing is Standing.CONFIRMED and not item.is_excused
     level = "failure" if fails else "warning" if slower else "notice"
-    return _note(item.point.source, level, f"{verdict.outcome}, {verdict.standing}", said)
+    return _note(
+        item.point.source, level, f"{verdict.outcome if since is None else 'Drift'}, {verdict.standing}", said
+    )
 
 
 def _note(source: str | None, level: str, title: str, said: str) -> list[dict[str, Any]]:
