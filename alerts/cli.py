@@ -21,6 +21,17 @@ from alerts.naming import newest_run
 from alerts.options import config_option, format_option, store_option
 from alerts.order_command import order
 from alerts.outbox_commands import outbox
+from alerts.rejudge_command import (
+    all_option,
+    check_together,
+    gpu_option,
+    judge_all,
+    leave_rejudged,
+    rejudged_json,
+    render_rejudged,
+    repo_option,
+    since_option,
+)
 from alerts.terminal import render_text
 from alerts.triage_commands import triage
 from store.database import Database
@@ -54,12 +65,30 @@ def alerts() -> None:
 
 @alerts.command()
 @run_option
+@all_option
+@since_option
+@gpu_option
+@repo_option
 @format_option
 @fail_option
 @config_option
 @store_option
-def judge(*, url: str, run_id: str | None, form: str, fail_on: str | None, config: Path | None) -> None:
-    """Judge a run against its ancestors and save the verdicts."""
+def judge(
+    *, url: str, run_id: str | None, form: str, fail_on: str | None, config: Path | None, **more: Any
+) -> None:
+    """Judge a run against its ancestors and save the verdicts.
+
+    With --all every run of the store is judged again, as after a change of thresholds, of the method
+    or of accepted changes; what is printed is how many verdicts say something else than before.
+    """
+    check_together(run_id=run_id, fail_on=fail_on, **more)
+    if more["every"]:
+        rejudged = judge_all(
+            Database(url), policies_here(config), since=more["since"], gpu=more["gpu"], checkout=more["repo"]
+        )
+        click.echo(rejudged_json(rejudged) if form == "json" else render_rejudged(rejudged))
+        leave_rejudged(rejudged)
+        return
     judgement = _judged(Database(url), run_id, config)
     click.echo(judgement_json(judgement) if form == "json" else render_text(compose(judgement)).rstrip())
     leave([judgement], fail_on)

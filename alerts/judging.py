@@ -51,7 +51,8 @@ def judge_run(
         if confirm_alike(other, judgement.header)
     ]
     settled = _settle(database, [judgement, *together], sessions, rules)
-    settled = _beside_other_gpus(database, judgement.header, settled)
+    for one in (*together, judgement):  # each that is judged anew, or it would be alone with its own suite
+        settled = _beside_other_gpus(database, one.header, settled)
     save_verdicts(database, settled)
     own = [verdict for verdict in settled if verdict.run_id == judgement.header.run_id]
     return excused(database, judgement.with_verdicts(own), at=moment)
