@@ -16,7 +16,7 @@ from dashboard.formatting import count_of, gpu_label
 from dashboard.landmarks import accepted_on, environments_on, releases_on, steps_on
 from dashboard.latest import lately, latest_rows
 from dashboard.series_names import series_names
-from dashboard.tables import Column, code, plain, table
+from dashboard.tables import Column, code, link, plain, table
 from dashboard.timeline import Timeline, lay_out, main_line
 from dashboard.trend import TrendRow, places_max, reference_of, trend_rows
 from dashboard.trend_table import trend_cells
@@ -39,6 +39,7 @@ _MOVERS = 5
 _MAIN_LINE = "main line"
 _APART, _TOGETHER = "one for each", "together"
 _MARKS_LISTED = 30
+_ROWS_AT_FIRST = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,15 +296,19 @@ def _show_marks(marks: Sequence[Mark], timeline: Timeline) -> None:
 
 
 def _show_table(rows: Sequence[TrendRow]) -> None:
-    """Newest first, as a list of news is read."""
+    """Newest first, as a list of news is read; a browser draws long tables slowly."""
     columns = [
         Column("Commit"), Column("Authored", wide_only=True), Column("Median", numeric=True),
         Column("Interval 95 %", numeric=True), Column("Tier"), Column("Verdict"), Column("Effect"),
         Column("Windows", numeric=True, wide_only=True), Column("Samples", numeric=True, wide_only=True),
     ]  # fmt: skip
-    st.html(table("Every number of the chart, newest commit first", columns, [
-        trend_cells(row) for row in reversed(rows)
-    ]))  # fmt: skip
+    everything = len(rows) <= _ROWS_AT_FIRST or url_state.in_url("all") == ["1"]
+    newest = rows[::-1] if everything else rows[: -_ROWS_AT_FIRST - 1 : -1]
+    cells = [trend_cells(row) for row in newest]
+    st.html(table("The numbers of the chart, newest commit first", columns, cells))
+    if not everything:
+        words = f"The newest {_ROWS_AT_FIRST} of {count_of(len(rows), 'point')}: show all"
+        st.html(link(words, url_state.with_parameter("all", "1")))
 
 
 def _notes(timeline: Timeline, *, n_hidden: int, view: _View) -> None:

@@ -138,6 +138,10 @@ def test_older_commits_are_left_out_with_a_note(tmp_path: Path, open_page: OpenP
 
     assert "The newest 50 commits are shown" in page
     assert "5 older ones are not" in page
+    assert "The newest 30 of 50 points: show all" in page
+    assert page.count("/evidence?") == 30
+    everything = text_of(open_page(store.url, "trends", series=series, commits="50", all="1"))
+    assert everything.count("/evidence?") == 50
 
 
 def test_without_a_series_the_movers_are_offered(busy_store: Database, open_page: OpenPage) -> None:
