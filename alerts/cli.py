@@ -83,9 +83,9 @@ def judge(
     """
     check_together(run_id=run_id, fail_on=fail_on, **more)
     if more["every"]:
-        rejudged = judge_all(
-            Database(url), policies_here(config), since=more["since"], gpu=more["gpu"], checkout=more["repo"]
-        )
+        database, rules = Database(url), policies_here(config)
+        rejudged = judge_all(database, rules, since=more["since"], gpu=more["gpu"], checkout=more["repo"])
+        tell_unmatched(database, rules)
         click.echo(rejudged_json(rejudged) if form == "json" else render_rejudged(rejudged))
         leave_rejudged(rejudged)
         return

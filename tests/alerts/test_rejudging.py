@@ -96,13 +96,13 @@ def a_pair() -> list[Run]:
 def some_runs() -> list[Run]:
     """Sixteen commits, and around them whatever makes a judge think."""
     slow = a_whole_run(15, medians={"matmul": 1.6})
-    tagged = {"git_tags": (GitTag(name="v1", commit_sha=a_sha(4)),)}
+    tags = (GitTag(name="v1", commit_sha=a_sha(4)),)
     branch = (a_commit(BRANCH, parents=(a_sha(12),)), *a_line_of_commits(12))
     return [
         *(a_whole_run(commit) for commit in range(1, 15)),
         slow,
         a_whole_run(15, 1, header={"confirms_run_id": slow.header.run_id}, medians={"matmul": 1.61}),
-        a_whole_run(16, **tagged, failures=(a_failure(),)),
+        a_whole_run(16, git_tags=tags, failures=(a_failure(),)),
         a_whole_run(16, 1, medians={"softmax": 0.3}),
         a_whole_run(16, 2, header={"dirty": True}, medians={"softmax": 0.24}),
         a_whole_run(16, 3, medians={"sentinel": 0.6}),

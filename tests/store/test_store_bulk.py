@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import a_failure, a_run, a_second_session, a_verdict
@@ -97,7 +97,7 @@ def test_outlines_are_points_without_windows_kernels_and_work(tmp_path: Path) ->
     found = load_outlines(database, find_runs(database))
 
     whole = {point.header.run_id: point for point in load_points(database)}
-    nothing = {
+    nothing: dict[str, Any] = {
         "window_medians_ms": (), "window_passes": (), "kernels": (), "n_samples": 0, "n_left_out": 0,
         "flops": None, "bytes_moved": None,
     }  # fmt: skip
