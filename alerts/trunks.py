@@ -47,15 +47,8 @@ class Trunk:
         """The rank of the first run at a place of the line, or behind it."""
         return bisect_left(self.starts, place)
 
-    def points(self, series: SeriesKey, ranks: range) -> list[SeriesPoint]:
-        """The points of a series in the runs of these ranks, nearest first."""
-        ranked = self._ranked.get(series, [])
-        first = bisect_left(ranked, ranks.start, key=lambda item: item[0])
-        last = bisect_left(ranked, ranks.stop, key=lambda item: item[0])
-        return [point for _, point in ranked[first:last]]
-
     def usable(self, series: SeriesKey, ranks: range, policy: Policy) -> list[SeriesPoint]:
-        """Those of them that may be part of a baseline."""
+        """The points of a series in the runs of these ranks that may be part of a baseline, nearest first."""
         known = self._usable.get((series, policy.minimum_tier))
         if known is None:
             kept = [item for item in self._ranked.get(series, ()) if is_usable(item[1], policy)]
