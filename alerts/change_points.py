@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from alerts.baseline import distance, is_usable
 from alerts.errors import NothingToJudge
 from alerts.policy import Policy
+from alerts.renames import NO_RENAMES, Renames
 from alerts.steps import METHOD_VERSION, find_steps
 from store import shown
 from store.change_points import ChangePoint, save_change_points
 from store.commits import first_parent_line, load_commits
+from store.renames import load_renames
 from store.series import load_points
 
 if TYPE_CHECKING:
@@ -32,10 +34,13 @@ class History:
     """The history of one series, and the steps in it.
 
     Attributes:
-        points: one per run, in commit order, oldest first.
-        left_out: runs of this series that are no part of it: of uncommitted changes, on another
-            line than the one with most runs, below the minimum tier, or without an interval.
-        changes: oldest first.
+        series: under the name that its benchmark has today.
+        points: one per run, in commit order, oldest first, each under the name it was measured with.
+        left_out: measurements of this series that are no part of it: of uncommitted changes, on
+            another line than the one with most runs, below the minimum tier, without an interval,
+            or under an older name in a run that has a newer one as well.
+        changes: oldest first, each under the name that the first run after it was measured with.
+        renamed_from: the older names under which some of it was measured.
     """
 
     series: SeriesKey
@@ -43,6 +48,7 @@ class History:
     points: tuple[SeriesPoint, ...]
     left_out: int
     changes: tuple[ChangePoint, ...]
+    renamed_from: tuple[str, ...] = ()
 
 
 def search(
@@ -57,6 +63,8 @@ def search(
 
     A series is searched along one first-parent line of its repository, the one with most of
     the repository's runs, so that a run of a branch never stands between two of the main line.
+    What was measured under older names of a benchmark belongs to its series; a step is stored
+    under the name that was measured then.
 
     Args:
         database: the store.
@@ -83,10 +91,36 @@ def search(
     found: list[History] = []
     for repository, points in sorted(by_repository.items()):
         line = busiest_line(points, load_commits(database, repository))
-        histories = histories_along(line, points, rules=rules, rule=rule, found_at=moment)
-        save_change_points(database, repository, {history.series: history.changes for history in histories})
+        renames = renames_along(line, points, load_renames(database, repository))
+        histories = histories_along(line, points, rules=rules, rule=rule, found_at=moment, renames=renames)
+        steps: dict[SeriesKey, list[ChangePoint]] = {point.series: [] for point in points}
+        for history in histories:
+            for change in history.changes:
+                steps[change.series].append(change)
+        save_change_points(database, repository, steps)
         found += histories
     return found
+
+
+def renames_along(
+    line: Mapping[str, int], points: Iterable[SeriesPoint], declared: Iterable[tuple[str, str]]
+) -> Renames:
+    """The renames that took place on a line: there the new name was measured later than the old one.
+
+    Args:
+        line: first-parent distance of every commit from its tip.
+        points: of any run.
+        declared: (old name, new name) as suites declared them.
+    """
+    nearest: dict[str, int] = {}
+    for point in points:
+        place = line.get(point.header.commit_sha or "")
+        if place is not None and not point.header.dirty:
+            name = point.series.case.benchmark
+            nearest[name] = min(place, nearest.get(name, place))
+    pairs = list(declared)
+    given_up = {old for old, new in pairs if new in nearest and nearest[new] < nearest.get(old, math.inf)}
+    return Renames.of(pairs, nearest.keys() - given_up)
 
 
 def busiest_line(points: Iterable[SeriesPoint], commits: Mapping[str, Commit]) -> dict[str, int]:
@@ -114,16 +148,18 @@ def histories_along(
     rules: Rules,
     rule: StepRule | None,
     found_at: datetime,
+    renames: Renames = NO_RENAMES,
 ) -> list[History]:
     """The history of each series along a line, with its steps, by benchmark: pure."""
     by_series: dict[SeriesKey, list[SeriesPoint]] = defaultdict(list)
     for point in points:
-        by_series[point.series].append(point)
+        by_series[renames.series(point.series)].append(point)
     histories = []
     for series, own in sorted(by_series.items(), key=lambda item: (item[0].case.label, item[0].id)):
+        own.sort(key=lambda point: (point.series == series, point.series.case.benchmark))
         usable = [
             point
-            for point in own
+            for point in {point.header.run_id: point for point in own}.values()
             if point.header.commit_sha in line
             and not point.header.dirty
             and is_usable(point, rules.of(series.case))
@@ -136,6 +172,9 @@ def histories_along(
                 points=tuple(usable),
                 left_out=len(own) - len(usable),
                 changes=tuple(_changes(usable, rule, found_at)),
+                renamed_from=tuple(
+                    sorted({point.series.case.benchmark for point in own} - {series.case.benchmark})
+                ),
             )
         )
     return histories

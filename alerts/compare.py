@@ -15,9 +15,11 @@ from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines
 from alerts.naming import runs_named
 from alerts.partner import choose_partner
 from alerts.policy import Policy
+from alerts.renames import Renames
 from alerts.standing import settle
 from store import shown
 from store.records import Reason
+from store.renames import load_renames
 from store.runs import load_run
 from store.series import load_points
 
@@ -56,7 +58,8 @@ def compare(
     """Judge the newest run of one commit against the runs of another on the same GPU.
 
     Six or more runs of the base commit make a pool, as on any history; fewer leave the newest
-    alone. A change is confirmed when another session on the candidate also shows it.
+    alone. A change is confirmed when another session on the candidate also shows it. What one
+    side measured under an older or newer name is compared under the candidate's.
 
     Args:
         database: the store.
@@ -76,9 +79,15 @@ def compare(
         runs_named(database, candidate, checkout=checkout),
         gpu=gpu,
     )
-    base_points = _points(database, sides.base)
-    judged, baselines = _judge_newest(_points(database, sides.candidate), sides, base_points, rules)
+    points, base_points = _points(database, sides.candidate), _points(database, sides.base)
     failures = load_run(database, sides.judged.run_id).failures
+    failed = {failure.case.benchmark for failure in failures if failure.case is not None}
+    base_names = _names(base_points)
+    renames = Renames.between(
+        load_renames(database, sides.judged.repository), _names(points) | failed, base_names
+    )
+    base_points = renames.points(base_points)
+    judged, baselines = _judge_newest(points, sides, base_points, rules)
     answered = {item.point.series.case for item in judged} | {failure.case for failure in failures}
     expected = {point.series.case for point in base_points if SENTINEL not in point.tags}
     judgement = RunJudgement(
@@ -87,6 +96,12 @@ def compare(
         failures=failures,
         missing=tuple(sorted(expected - answered, key=lambda case: case.label)),
         baseline=describe_baselines(baselines),
+        renamed=tuple(
+            (old, item.point.series.case)
+            for item in judged
+            for old in renames.old_names(item.point.series.case.benchmark)
+            if old in base_names
+        ),
     )
     return excused(database, judgement, at=datetime.now(UTC))
 
@@ -165,6 +180,10 @@ def _points(database: Database, runs: Sequence[RunHeader]) -> list[SeriesPoint]:
     place = {run.run_id: index for index, run in enumerate(runs)}
     points = load_points(database, run_ids=list(place))
     return sorted(points, key=lambda point: place[point.header.run_id])
+
+
+def _names(points: Sequence[SeriesPoint]) -> set[str]:
+    return {point.series.case.benchmark for point in points}
 
 
 def _baseline(point: SeriesPoint, base: Sequence[SeriesPoint], policy: Policy) -> Baseline | Doubt:

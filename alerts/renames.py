@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from store.records import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.records import SeriesKey, SeriesPoint
 
@@ -34,6 +34,23 @@ class Renames:
         single = {old: new for old, (new, *others) in claims.items() if not others and old not in names}
         followed = {old: _end(old, single) for old in single}
         return cls({old: new for old, new in followed.items() if new in names})
+
+    @classmethod
+    def between(
+        cls, declared: Sequence[tuple[str, str]], judged: Iterable[str], beside: Iterable[str]
+    ) -> Renames:
+        """As ``of``, for two runs in any order: the one beside may have the newer names.
+
+        Args:
+            declared: (old name, new name) pairs.
+            judged: the names in the run that is judged; the other run is read as if it had them.
+            beside: the names in the run it is compared with.
+        """
+        names, others = set(judged), set(beside)
+        back = cls.of(declared, others)
+        older = {new: [old for old in back.old_names(new) if old in names] for new in others - names}
+        forward = cls.of(declared, names)
+        return cls({**forward.today, **{new: old[0] for new, old in older.items() if len(old) == 1}})
 
     def old_names(self, name: str) -> list[str]:
         """What a benchmark was called before, its own name not among them."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from alerts.change_points import History
     from store.change_points import ChangePoint
+    from store.records import SeriesKey
 
 _LABEL_LIMIT = 60
 
@@ -20,14 +21,14 @@ _LABEL_LIMIT = 60
 def render_steps(histories: Sequence[History]) -> str:
     """What was searched, then a table of the steps, the largest first."""
     changes = sorted(
-        (change for history in histories for change in history.changes),
-        key=lambda change: (-abs(change.size), change.series.case.label, change.series.id),
+        ((history.series, change) for history in histories for change in history.changes),
+        key=lambda found: (-abs(found[1].size), found[0].case.label, found[0].id),
     )
     blocks = [_summary(histories, len(changes))]
     if changes:
         heads = ("benchmark", "change (95 %)", "p", "after", "first seen at", "GPU")
-        blocks.append("\n".join(aligned([heads, *(_cells(change) for change in changes)])))
-    if any(change.within_a_commit for change in changes):
+        blocks.append("\n".join(aligned([heads, *(_cells(series, change) for series, change in changes)])))
+    if any(change.within_a_commit for _, change in changes):
         blocks.append(
             "Where both commits are the same, the code did not change: the machine did. "
             "Look at its clocks, its driver and what else ran."
@@ -52,13 +53,20 @@ def _summary(histories: Sequence[History], changes: int) -> str:
             f"; {shown.count(left_out, 'measurement')} left out: uncommitted changes, another line of "
             "history, or a tier that is too low"
         )
+    renamed = sorted(
+        {(old, history.series.case.benchmark) for history in histories for old in history.renamed_from}
+    )
+    if renamed:
+        pairs = ", ".join(f"{shown.visible(old)} to {shown.visible(new)}" for old, new in renamed)
+        said += f"; renamed, with their history: {pairs}"
     return said
 
 
-def _cells(change: ChangePoint) -> tuple[str, ...]:
+def _cells(series: SeriesKey, change: ChangePoint) -> tuple[str, ...]:
+    """A row, under the name that the benchmark has today."""
     between = f"{shown.change(change.size_low)} to {shown.change(change.size_high)}"
     return (
-        shown.visible(change.series.case.label, limit=_LABEL_LIMIT),
+        shown.visible(series.case.label, limit=_LABEL_LIMIT),
         f"{shown.change(change.size)} ({between})",
         shown.probability(change.p_value),
         shown.short(change.commit_before),
@@ -78,6 +86,7 @@ def _history_object(history: History) -> dict[str, Any]:
         "gpu_uuid": history.series.gpu_uuid,
         "measurements": len(history.points),
         "left_out": history.left_out,
+        "renamed_from": list(history.renamed_from),
         "changes": [
             {
                 "commit_before": change.commit_before,
