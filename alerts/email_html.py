@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from alerts.bulletin import Bulletin, Picture, Recovery, Section
-    from alerts.message import NotMeasured, Row
+    from alerts.message import Message, NotMeasured, Row
 
 _CAVEAT = "margin:0 0 12px;padding:8px 12px;background:#fff8c5"
 _PRE = "margin:0 0 16px;padding:8px 12px;background:#f6f8fa;white-space:pre-wrap"
@@ -54,6 +54,7 @@ def _section(section: Section, content_id: str) -> Iterable[str]:
     yield from _list("Second session", list(_sessions(message.changed)))
     yield from _list("Not measured", list(_not_measured(message.not_measured)))
     yield from _list("Inconclusive", list(_inconclusive(message.inconclusive)))
+    yield from _unchanged(message)
     yield from _command("Measure again", message.command)
     yield from _command("Accept it, if it is wanted", section.decision)
     if section.left_out is not None:
@@ -148,6 +149,13 @@ def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
     for reason, why, members in by_reason(rows):
         yield f"{_safe(reason)} ({len(members)}): {_reason(why)}"
+
+
+def _unchanged(message: Message) -> Iterable[str]:
+    """How many stand still, and how small a slowdown of theirs would have been seen."""
+    if message.unchanged:
+        seen = "" if message.sensitivity is None else f": {message.sensitivity}"
+        yield f"<p>{len(message.unchanged)} unchanged{_safe(seen)}.</p>"
 
 
 def _command(title: str, command: str | None) -> Iterable[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from alerts.bulletin import Bulletin, Recovery, Section
-    from alerts.message import NotMeasured, Row
+    from alerts.message import Message, NotMeasured, Row
 
 WIDTH = 76
 _LABEL_LIMIT = 70
@@ -37,7 +37,7 @@ def _section(section: Section) -> str:
         *_rows(message.changed),
         _titled("Not measured:", [line for item in message.not_measured for line in _not_measured(item)]),
         _titled("Inconclusive:", list(_inconclusive(message.inconclusive))),
-        _titled("Unchanged:", _names(message.unchanged)),
+        _wrapped(_unchanged(message)),
         _titled("Measure again:", [f"  {message.command}"] if message.command else []),
         _titled("Accept it, if it is wanted:", [f"  {section.decision}"] if section.decision else []),
         _wrapped(section.left_out or ""),
@@ -102,6 +102,14 @@ def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
     for reason, why, members in by_reason(rows):
         yield from _wrapped(f"{reason} ({len(members)}): {shown.one_line(why, limit=600)}", "  ")
         yield from (f"  {line}" for line in _names(members))
+
+
+def _unchanged(message: Message) -> str:
+    """How many stand still, and how small a slowdown of theirs would have been seen."""
+    if not message.unchanged:
+        return ""
+    seen = "" if message.sensitivity is None else f": {message.sensitivity}"
+    return f"{len(message.unchanged)} unchanged{seen}."
 
 
 def _names(rows: Sequence[Row]) -> list[str]:

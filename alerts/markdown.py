@@ -38,6 +38,10 @@ _TABLE = (
     "| Benchmark | Change (95\u00a0%) | Verdict | Baseline | Candidate | Tier | Rests on |",
     "|---|---|---|---|---|---|---|",
 )
+_KEY = (
+    "Times are medians with 95\u00a0% intervals. Tier A is the most trusted of A, B and C; q is the expected "
+    "share of false alarms among changes as clear as this one."
+)
 _SIGNS = {
     (Outcome.REGRESSED, Standing.CONFIRMED): "\U0001f534 ",  # red circle
     (Outcome.REGRESSED, Standing.FLAGGED): "\U0001f7e0 ",  # orange circle
@@ -170,7 +174,7 @@ def _blocks(message: Message, around: Surroundings) -> list[_Block]:
     if message.sensitivity is not None:
         unchanged += f": {message.sensitivity}"
     return [
-        _Block(_TABLE, [_table_row(row) for row in message.changed]),
+        _Block(_TABLE, [_table_row(row) for row in message.changed], ("", _KEY, "")),
         _Block((), [line for row in message.changed for line in _trend(row, around)], ()),
         _Block(["**Kernels that changed**", ""], list(_kernels(message.changed))),
         _Block(["**Second session**", ""], list(_second_sessions(message.changed))),

@@ -1,4 +1,4 @@
-"""Make the picture in docs/pr-bot.md: the comment on real runs with something planted, as GitHub renders it.
+"""Make the picture in docs/pr-bot.md: the comment on a commit that was measured, as GitHub renders it.
 
     python scripts/picture_of_comment.py
 
@@ -10,24 +10,21 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import cmarkgfm
 from cmarkgfm.cmark import Options
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT))
 
-from planted_h200 import planted_runs  # noqa: E402 - found after the path is set
-
-from alerts import chart  # noqa: E402
-from alerts.github.report import section_of  # noqa: E402
+from alerts.github.report import section_of  # noqa: E402 - found after the path is set
 from alerts.judging import judge_run  # noqa: E402
 from alerts.markdown import BYTES_MAX, Surroundings  # noqa: E402
 from alerts.message import compose  # noqa: E402
-from alerts.trends import load_trends  # noqa: E402
+from store.bundle import read_bundle  # noqa: E402
 from store.database import Database  # noqa: E402
+from store.records import PairedRole  # noqa: E402
 from store.runs import save_run  # noqa: E402
 
 TARGET = ROOT / "docs" / "img" / "comment.png"
@@ -50,19 +47,17 @@ SIGNS = {"\U0001f534": "#d1242f", "\U0001f7e0": "#d97706", "\U0001f7e2": "#1a7f3
 
 
 def example(folder: Path) -> str:
-    """The comment in Markdown, its picture in the folder."""
+    """The comment in Markdown."""
     database = Database(folder / "runs.duckdb")
-    runs = planted_runs()
+    runs = [read_bundle(path) for path in sorted((ROOT / "tests/data/h200/story").glob("*.kwrun"))]
     for run in runs:
         save_run(database, run)
-    judge_run(database, runs[-2].header.run_id)
-    judgement = judge_run(database, runs[-1].header.run_id)
-    trends = load_trends(database, judgement)
-    for index, (series_id, trend) in enumerate(trends.items()):
-        picture = folder / f"{index}.png"
-        picture.write_bytes(chart.trend_png(trend.points, title=trend.label))
-        trends[series_id] = replace(trend, picture_url=picture.as_uri())
-    around = Surroundings(dashboard="https://perf.example.org", orders=True, trends=trends)
+    first, second, *_ = (run.header for run in runs if run.header.paired_role is PairedRole.CANDIDATE)
+    judge_run(database, first.run_id)
+    judgement = judge_run(database, second.run_id)
+    around = Surroundings(
+        dashboard="https://perf.example.org", workflow="https://github.com/example/kernels", orders=True
+    )
     return section_of(compose(judgement), around)(BYTES_MAX).text
 
 
@@ -80,7 +75,7 @@ def main() -> None:
             f'<!DOCTYPE html><meta charset="utf-8"><style>{STYLE}</style><main>{html}</main>',
             encoding="utf-8",
         )
-        command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=912,1000"]
+        command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=912,1104"]
         subprocess.run([*command, f"--screenshot={TARGET}", page.as_uri()], check=True, capture_output=True)
     print(f"wrote {TARGET}: {TARGET.stat().st_size} bytes")
 

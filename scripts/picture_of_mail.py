@@ -37,6 +37,7 @@ from store.runs import save_run  # noqa: E402
 
 PICTURES = ROOT / "docs/img"
 PASSWORD = "correct horse"  # noqa: S105 - of a server that lives for one picture
+HEIGHTS = {"mail-html": 1240, "mail-text": 960}  # what each page needs at this width
 PLAIN = "margin:16px;font:13px/1.4 'Liberation Mono',monospace;white-space:pre-wrap;width:76ch"
 
 
@@ -104,7 +105,8 @@ def main() -> None:
             (folder / f"{title}.html").write_text(page, encoding="utf-8")
             target = PICTURES / f"{title}.png"
             subprocess.run(
-                ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=960,1160",
+                ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars",
+                 f"--window-size=960,{HEIGHTS[title]}",
                  f"--screenshot={target}", (folder / f"{title}.html").as_uri()],
                 check=True, capture_output=True,
             )  # fmt: skip

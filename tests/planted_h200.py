@@ -30,7 +30,7 @@ def planted_runs() -> list[Run]:
         history[2],
         header=replace(
             last.header,
-            run_id="00000000-0000-4000-8000-00000000aa02",
+            run_id="7c1d52e0-9b1f-4f6e-8a53-2f4d1c0baa02",
             started_at=last.header.ended_at + timedelta(seconds=5),
             ended_at=last.header.ended_at + timedelta(seconds=65),
         ),
