@@ -28,7 +28,9 @@ def lines_of(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "path", [*EXAMPLES, *ACTIONS.rglob("action.yml")], ids=lambda p: f"{p.parent.name}/{p.name}"
+    "path",
+    [*EXAMPLES, *ACTIONS.rglob("action.yml"), *sorted((ROOT / ".github/workflows").glob("*.yml"))],
+    ids=lambda p: f"{p.parent.parent.name}/{p.parent.name}/{p.name}",
 )
 def test_every_action_is_pinned_to_a_commit(path: Path) -> None:
     used = [line.strip() for line in lines_of(path) if re.match(r"\s*-?\s*uses:", line)]
