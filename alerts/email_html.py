@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _CAVEAT = "margin:0 0 12px;padding:8px 12px;background:#fff8c5"
 _PRE = "margin:0 0 16px;padding:8px 12px;background:#f6f8fa;white-space:pre-wrap"
+_NAMED_IN_GROUP = 10
 _ROWS_MAX = 50  # a mail is read on a phone; the rest is counted
 _CELL = "padding:6px 10px;border-bottom:1px solid #d8dee4;text-align:left;vertical-align:top"
 _FONT = "font:14px/1.45 -apple-system,Segoe UI,Helvetica,Arial,sans-serif"
@@ -148,7 +149,9 @@ def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
     for reason, why, members in by_reason(rows):
-        yield f"{_safe(reason)} ({len(members)}): {_reason(why)}"
+        named = ", ".join(_code(row.label) for row in members[:_NAMED_IN_GROUP])
+        more = f" and {len(members) - _NAMED_IN_GROUP} more" if len(members) > _NAMED_IN_GROUP else ""
+        yield f"{_safe(reason)} ({len(members)}): {_reason(why)}: {named}{more}"
 
 
 def _unchanged(message: Message) -> Iterable[str]:

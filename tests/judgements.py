@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from builders import a_failure, a_point, a_sha
+from triage_events import an_event
 
 from alerts.judge import Evidence, RunJudgement, judge_evidence
 from alerts.policy import Policy
 from store.records import Case, Outcome, Standing
+from store.triage_events import Action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,3 +89,11 @@ def a_telling_judgement(*, confirmed: bool = True) -> RunJudgement:
         ),
         missing=(Case.of("gone", {"rows": 8}),),
     )
+
+
+def excused(judgement: RunJudgement, said: str) -> RunJudgement:
+    """The judgement after somebody accepted and muted its first change, in these words."""
+    first, *others = judgement.judged
+    words: dict[str, Any] = {"body": f"since {said}", "decided_by": f"Ada {said}"}  # neither may be empty
+    accepted, muted = an_event(**words), an_event(Action.MUTE, **words)
+    return replace(judgement, judged=(replace(first, accepted=accepted, muted=muted), *others))

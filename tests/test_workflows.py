@@ -76,7 +76,7 @@ def test_the_commenting_workflow_takes_no_code_and_runs_however_the_measuring_on
 
 
 def test_thresholds_come_from_the_default_branch_and_never_from_the_pull_request() -> None:
-    comment = (ROOT / "docs/workflows/comment.yml").read_text(encoding="utf-8")
+    comment = (ROOT / "docs/workflows" / "comment.yml").read_text(encoding="utf-8")
     code = re.sub(r" #.*", "", comment)
 
     assert re.findall(r"uses: actions/checkout@.*\n +with:\n +ref: (.*)", code) == [

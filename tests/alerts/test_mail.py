@@ -15,7 +15,7 @@ from builders import a_failure, a_kernel, a_measurement, a_point, a_run, a_sha
 from bulletins import KEY, PICTURE, a_bulletin, a_recovery, a_section
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judgements import a_candidate, a_history, a_judgement
+from judgements import a_candidate, a_history, a_judgement, excused
 
 from alerts import chart
 from alerts.email import compose_mail, message_id
@@ -182,11 +182,12 @@ ELEMENTS = {
 
 
 def a_hostile_judgement(text: str) -> RunJudgement:
-    return a_judgement(
+    judgement = a_judgement(
         a_candidate(1.08, benchmark=text, kernels=(a_kernel(name=text, registers=9),)),
         a_candidate(benchmark="poor", tier=Tier.C, tier_evidence=(text,)),
         failures=(a_failure(message=text),),
     )
+    return excused(judgement, text)
 
 
 def test_no_name_becomes_an_element_or_a_header() -> None:
