@@ -10,6 +10,8 @@ from dashboard.charts.windows import SAMPLES_MAX, WINDOW_WIDTH, pass_axis
 from dashboard.palette import CANDIDATE_COLOR, DOUBT_COLOR, NEUTRAL_COLOR
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from store.records import Measurement, Window
 
 # Bits of NVML's mask that limit nothing: an idle GPU, and a clock that somebody set (nvml.h).
@@ -35,60 +37,50 @@ def clocks_chart(measurement: Measurement) -> alt.VConcatChart:
     """Draw the clock after each iteration, and below it the pause before; throttled ones are marked."""
     step = clocks_step(measurement)
     values = [datum for window in measurement.windows for datum in _values(window, step)]
-    data = alt.InlineData(values=values)
+    base = alt.Chart(alt.InlineData(values=values)).encode(x=pass_axis(measurement), tooltip=_tooltip())
+    return alt.vconcat(_clock_panel(base, values), _pause_panel(base, values), spacing=8)
+
+
+def _clock_panel(base: alt.Chart, values: Sequence[Mapping[str, Any]]) -> alt.Chart:
     clocks = [datum["clock"] for datum in values if datum["clock"] is not None]
-    longest = max((datum["pause"] for datum in values if datum["pause"] is not None), default=0)
-    x = pass_axis(measurement)
-    color = alt.Color(
-        "limit:N",
-        scale=alt.Scale(domain=["free", "limited"], range=[CANDIDATE_COLOR, DOUBT_COLOR]),
-        legend=alt.Legend(title=None, orient="top", direction="horizontal"),
-    )
-    shape = alt.Shape(
-        "limit:N",
-        scale=alt.Scale(domain=["free", "limited"], range=["circle", "cross"]),
-        legend=alt.Legend(title=None, orient="top", direction="horizontal"),
-    )
-    clock = (
-        alt.Chart(data)
-        .transform_filter("datum.clock !== null")
+    domain = [min(clocks, default=0) - _CLOCK_MARGIN_MHZ, max(clocks, default=1) + _CLOCK_MARGIN_MHZ]
+    kinds, legend = ["free", "limited"], alt.Legend(title=None, orient="top", direction="horizontal")
+    panel: alt.Chart = (
+        base.transform_filter("datum.clock !== null")
         .mark_point(size=20, opacity=0.8)
         .encode(
-            x=x,
             y=alt.Y(
                 "clock:Q",
                 axis=alt.Axis(title="SM clock (MHz)", tickCount=4, format="d"),
-                scale=alt.Scale(
-                    domain=[
-                        min(clocks, default=0) - _CLOCK_MARGIN_MHZ,
-                        max(clocks, default=1) + _CLOCK_MARGIN_MHZ,
-                    ],
-                    nice=False,
-                    zero=False,
-                ),
+                scale=alt.Scale(domain=domain, nice=False, zero=False),
             ),
-            color=color,
-            shape=shape,
-            tooltip=_tooltip(),
+            color=alt.Color(
+                "limit:N", scale=alt.Scale(domain=kinds, range=[CANDIDATE_COLOR, DOUBT_COLOR]), legend=legend
+            ),
+            shape=alt.Shape(
+                "limit:N", scale=alt.Scale(domain=kinds, range=["circle", "cross"]), legend=legend
+            ),
         )
         .properties(height=_HEIGHT_PX, width="container")
     )
-    pause = (
-        alt.Chart(data)
-        .transform_filter("datum.pause !== null")
+    return panel
+
+
+def _pause_panel(base: alt.Chart, values: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    longest = max((datum["pause"] for datum in values if datum["pause"] is not None), default=0)
+    panel: alt.Chart = (
+        base.transform_filter("datum.pause !== null")
         .mark_tick(thickness=2, size=6, color=NEUTRAL_COLOR)
         .encode(
-            x=x,
             y=alt.Y(
                 "pause:Q",
                 axis=alt.Axis(title="pause (ms)", tickCount=3, format="~g"),
                 scale=alt.Scale(domain=[0, longest or 1], zero=True),
-            ),
-            tooltip=_tooltip(),
+            )
         )
         .properties(height=_HEIGHT_PX // 2, width="container")
     )
-    return alt.vconcat(clock, pause, spacing=8)
+    return panel
 
 
 def _values(window: Window, step: int) -> list[dict[str, Any]]:

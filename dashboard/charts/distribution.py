@@ -116,18 +116,7 @@ def _mean_layers(mean: Effect) -> list[alt.Chart]:
 def largest_chart(differences: Sequence[Difference]) -> alt.LayerChart | alt.FacetChart:
     """The largest changes, each with its interval."""
     shown = largest(differences)
-    values = [
-        {
-            "label": label,
-            "direction": str(item.direction),
-            "effect": (item.effect or 0.0) * 100,
-            "low": None if item.low is None else item.low * 100,
-            "high": None if item.high is None else item.high * 100,
-            "text": format_effect(item.effect),
-            "bounds": format_effect_interval(item.low, item.high),
-        }
-        for label, item in zip(_labels(shown), shown, strict=True)
-    ]
+    values = _largest_values(shown)
     base = alt.Chart(alt.InlineData(values=values)).encode(
         y=alt.Y(
             "label:N",
@@ -166,6 +155,21 @@ def largest_chart(differences: Sequence[Difference]) -> alt.LayerChart | alt.Fac
             fontSize=14,
         ),
     )
+
+
+def _largest_values(shown: Sequence[Difference]) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": label,
+            "direction": str(item.direction),
+            "effect": (item.effect or 0.0) * 100,
+            "low": None if item.low is None else item.low * 100,
+            "high": None if item.high is None else item.high * 100,
+            "text": format_effect(item.effect),
+            "bounds": format_effect_interval(item.low, item.high),
+        }
+        for label, item in zip(_labels(shown), shown, strict=True)
+    ]
 
 
 def _labels(differences: Sequence[Difference]) -> list[str]:

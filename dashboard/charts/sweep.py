@@ -12,7 +12,10 @@ from dashboard.formatting import format_amount, format_interval
 from store import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dashboard.sweeps import Sweep
+    from store.records import Quantity, SeriesPoint
 
 LINES_MAX = len(SERIES_COLORS)
 _HEIGHT_PX = 340
@@ -29,20 +32,7 @@ def sweep_chart(sweep: Sweep) -> alt.LayerChart | alt.FacetChart:
     points = [(words, value, point) for words, line in lines.items() for value, point in line]
     centers = [point.interval.center for _, _, point in points if point.interval.center]
     scale, unit = shown.unit_of(statistics.median(centers), sweep.quantity)
-    values: list[dict[str, Any]] = [
-        {
-            "value": value,
-            "line": words,
-            "center": (point.interval.center or 0) / scale,
-            "low": None if point.interval.low is None else point.interval.low / scale,
-            "high": None if point.interval.high is None else point.interval.high / scale,
-            "label": point.series.case.label,
-            "text": format_amount(point.interval.center, sweep.quantity),
-            "interval": format_interval(point.interval, sweep.quantity),
-            "tier": str(point.tier),
-        }
-        for words, value, point in points
-    ]
+    values = _values(points, scale, sweep.quantity)
     names = list(lines)
     legend = alt.Legend(title=None, orient="top", direction="vertical", labelLimit=600)
     base = alt.Chart(alt.InlineData(values=values)).encode(
@@ -72,6 +62,25 @@ def sweep_chart(sweep: Sweep) -> alt.LayerChart | alt.FacetChart:
     return alt.layer(
         base.mark_line(opacity=0.5, aria=False).encode(y=y), rules.encode(y="low:Q", y2="high:Q"), marks
     ).properties(height=_HEIGHT_PX, width="container")
+
+
+def _values(
+    points: Sequence[tuple[str, float, SeriesPoint]], scale: float, quantity: Quantity
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "value": value,
+            "line": words,
+            "center": (point.interval.center or 0) / scale,
+            "low": None if point.interval.low is None else point.interval.low / scale,
+            "high": None if point.interval.high is None else point.interval.high / scale,
+            "label": point.series.case.label,
+            "text": format_amount(point.interval.center, quantity),
+            "interval": format_interval(point.interval, quantity),
+            "tier": str(point.tier),
+        }
+        for words, value, point in points
+    ]
 
 
 def _scale(values: list[float]) -> alt.Scale:
