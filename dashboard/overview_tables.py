@@ -58,7 +58,7 @@ def machines_table(summaries: Sequence[MachineSummary], commits: Mapping[str, Co
     columns = [
         Column("GPU"),
         Column("Newest run"),
-        Column("Commit"),
+        Column("Commit", wide_only=True),
         *(Column(kind.capitalize(), numeric=True) for kind in _COUNTED),
         Column("Other", numeric=True),
     ]
