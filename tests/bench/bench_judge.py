@@ -4,7 +4,7 @@ A run draws a level of its own (run sd) and eight windows around it (window sd);
 log units. The spreads of the windows are those of eight operations on one H200. Runs are folded,
 pooled, judged and confirmed by the functions that judge real ones; nothing here decides anything.
 Every commit is on the base branch and measured once, and every hundredth is a release.
-docs/decisions/0007-change-points.md and 0008-baseline-cuts.md cite the tables. Takes about ten minutes.
+docs/decisions/0008-baseline-cuts.md cites the tables. Takes about ten minutes.
 
     python tests/bench/bench_judge.py [--commits N]
 """
