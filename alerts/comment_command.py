@@ -48,7 +48,7 @@ repository_option = click.option(
     "--artifact",
     metavar="NAME",
     help="Take the runs from this artifact of the workflow run that the event workflow_run is about. "
-    "They are judged in a copy of the store, which is thrown away.",
+    "They are judged in a copy of the store, which is thrown away. Where there is none, that is told.",
 )
 @click.option(
     "--pull", type=click.IntRange(min=1), metavar="N", help="The pull request.  [default: the event's]"
