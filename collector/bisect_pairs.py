@@ -193,7 +193,10 @@ def _why_none(run: Run, partner: Run | None, series: SeriesKey | None) -> str:
     failure = None if partner is None else _failure(partner, series)
     if failure is not None and partner is not None:
         return f"{shown.short(partner.header.commit_sha)} beside it gave no number: {_said(failure)}"
-    return "one of the two commits does not have the benchmark"
+    return (
+        "one of the two commits does not have the benchmark (under another name, perhaps): "
+        "--suite-from REV measures both with the suite of one revision"
+    )
 
 
 def _failure(run: Run, series: SeriesKey | None) -> Failure | None:

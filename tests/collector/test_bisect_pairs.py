@@ -209,6 +209,15 @@ def test_a_case_that_failed_on_the_commit_is_the_reason(world: World) -> None:
     assert (answer.verdict, answer.reason) == (None, "ValueError: shapes do not match")
 
 
+def test_a_benchmark_that_one_side_lacks_is_no_answer_and_another_suite_is_offered(world: World) -> None:
+    world.pair = ({"measurements": ()}, {})
+
+    answer = world.compare()(BAD, GOOD, 8, None)
+
+    assert answer.verdict is None
+    assert "--suite-from REV measures both with the suite of one revision" in (answer.reason or "")
+
+
 def test_a_commit_that_cannot_be_built_is_remembered_with_its_reason(world: World, tree: Tree) -> None:
     broken = a_commit(1, sha=tree.commit("1"), parents=())
     tree.git("remote", "add", "origin", f"https://{HEADER.repository}")
