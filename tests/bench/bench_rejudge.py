@@ -5,11 +5,10 @@ with ``--full`` 250, 500 and 1,000. Judges all of each store again, and prints s
 processor, microseconds a verdict, the ratio to the goal (10 s for 1,000 commits, on one processor) and
 how the time grew when the commits doubled. ``--profile`` shows where the time goes.
 
-Measured on one of two processors that about fifteen other processes wanted too, so that these are
-upper bounds: 367, 305 and 296 us of processor a verdict with 60, 125 and 250 commits (6.6, 11.4 and
-22.2 s in all), 1.73 and 1.94 times as much for twice the commits. It is linear, and nine times over
-the goal. Under the profiler two fifths go into choosing the pool and the anchor of each point, two into
-comparing and wording, one into reading and writing.
+Measured on one of two processor cores that had nothing else to do: 217, 222 and 233 us a verdict with
+250, 500 and 1,000 commits (16, 33 and 70 s in all), 2.05 and 2.09 times as much for twice the commits.
+It is linear, and seven times over the goal. Under the profiler two fifths go into choosing the pool and
+the anchor of each point, two into comparing and wording, one into reading and writing.
 """
 
 from __future__ import annotations

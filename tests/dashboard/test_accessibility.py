@@ -66,6 +66,7 @@ def addresses(store: Database) -> dict[str, tuple[str, str]]:
         "compare": (f"compare?base={sha_of(5)}&candidate={sha_of(9)}", "Compare"),
         "machine": (f"machine?gpu={run.gpu_uuid}", "Machine"),
         "evidence": (f"evidence?run={run.run_id}&series={series}", "softmax"),
+        "triage": ("triage", "Triage"),
     }
 
 
