@@ -24,7 +24,8 @@ def bench_sleep():
     return lambda: time.sleep(SECONDS)
 """
 QUICK = ("--timer", "wall", "--quick")
-JUDGED_BY_WALL_CLOCK = '[judge]\nminimum_tier = "C"\n'
+# The host's clock gives tier C, and its noise is far below the 200 % that a step of these commits is.
+JUDGED_BY_WALL_CLOCK = '[judge]\nminimum_tier = "C"\nflag_effect = 0.5\n'
 
 
 def pause(tree: Tree, seconds: str, subject: str) -> str:
