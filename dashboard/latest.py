@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from alerts.order import PLACES, Kind, kind_of, worst_first
 from dashboard.timeline import is_on_line
+from store.records import PairedRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -127,6 +128,19 @@ def lately(headers: Iterable[RunHeader], *, per_gpu: int) -> list[RunHeader]:
         if seen[header.gpu_uuid] <= per_gpu:
             kept.append(header)
     return kept
+
+
+def own_news(headers: Sequence[RunHeader]) -> list[RunHeader]:
+    """Runs that tell where a machine stands; the baseline of a pair only tells what its candidate met.
+
+    It stays where the candidate is not among them.
+    """
+    known = {header.run_id for header in headers}
+    return [
+        header
+        for header in headers
+        if header.paired_role is not PairedRole.BASELINE or header.paired_with not in known
+    ]
 
 
 def newest_runs(headers: Iterable[RunHeader], line: frozenset[str]) -> list[RunHeader]:

@@ -19,7 +19,7 @@ from alerts.judging import judge_run
 from collector.aa_analysis import analyse
 from store.bundle import read_bundle
 from store.database import Database
-from store.runs import find_runs, load_run, save_run
+from store.runs import find_runs, save_run
 from store.series import load_points
 from store.studies import save_study
 
@@ -36,29 +36,32 @@ _COLORS = 256  # enough for pages, and half of the size
 def fill(path: Path) -> Database:
     """A store of all recorded runs, judged, with their A/A study."""
     database = Database(path)
-    for file in [*sorted((DATA / "aa").glob("*.kwrun")), *sorted(DATA.glob("*.kwrun"))]:
-        save_run(database, read_bundle(file))
-    headers = find_runs(database)
-    for header in reversed(headers):
+    # Of the story, the two sessions in which both commits were measured in turn.
+    for pattern in ("aa/*.kwrun", "story/[12]-*.kwrun", "*.kwrun"):
+        for file in sorted(DATA.glob(pattern)):
+            save_run(database, read_bundle(file))
+    for header in reversed(find_runs(database)):
         judge_run(database, header.run_id)
-    runs = [load_run(database, h.run_id) for h in reversed(headers) if h.gpu_uuid == headers[0].gpu_uuid]
+    runs = [read_bundle(file) for file in sorted((DATA / "aa").glob("*.kwrun"))]
     save_study(database, analyse(runs, study_id=STUDY_ID, analysed_at=ANALYSED, tool_version="0.1.0"))
     return database
 
 
 def addresses(database: Database) -> dict[str, str]:
     """The address of each page, by the name of its picture."""
-    newest = find_runs(database)[0]
+    studied = read_bundle(DATA / "aa" / "01.kwrun").header
+    changed = read_bundle(DATA / "story" / "2-head.kwrun").header
     first, second = (read_bundle(DATA / f"{name}.kwrun").header for name in ("first", "second"))
     points = load_points(database, run_ids=[second.run_id])
     series = {point.series.case.benchmark: point.series.id for point in points}
     return {
         "overview": "",
         "trends": f"trends?series={series['softmax']}&windows=shown",
-        "commit": f"commit?sha={second.commit_sha}",
+        "commit": f"commit?sha={changed.commit_sha}",
         "compare": f"compare?base={first.commit_sha}&candidate={second.commit_sha}",
-        "machine": f"machine?gpu={newest.gpu_uuid}",
+        "machine": f"machine?gpu={studied.gpu_uuid}",
         "evidence": f"evidence?run={second.run_id}&series={series['softmax']}",
+        "triage": "triage",
     }
 
 

@@ -16,6 +16,7 @@ from dashboard.latest import (
     lately,
     latest_rows,
     newest_runs,
+    own_news,
     side_of,
     summarize,
 )
@@ -48,7 +49,7 @@ def show() -> None:
         states.show_empty()
         return
     st.title("Overview")
-    recent = lately(headers, per_gpu=RUNS_PER_GPU)
+    recent = lately(own_news(headers), per_gpu=RUNS_PER_GPU)
     commits = {
         sha: commit
         for repository in {header.repository for header in recent}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from builders import a_failure, a_header, a_sha
 from rows import a_point, a_verdict
 
@@ -13,9 +15,10 @@ from dashboard.latest import (
     lately,
     latest_rows,
     newest_runs,
+    own_news,
     summarize,
 )
-from store.records import Failure, Outcome, RunHeader, SeriesPoint, Standing, Tier, Verdict
+from store.records import Failure, Outcome, PairedRole, RunHeader, SeriesPoint, Standing, Tier, Verdict
 
 LINE = frozenset(a_sha(number) for number in range(1, 30))
 
@@ -89,6 +92,17 @@ def test_a_run_that_confirms_another_misses_nothing() -> None:
     confirming = a_header(4, number=1, confirms_run_id=a_header(4).run_id)
 
     assert newest_runs([a_header(4), confirming], LINE) == [a_header(4)]
+
+
+def test_the_baseline_of_a_pair_is_no_news_beside_its_candidate() -> None:
+    candidate, baseline = a_header(4), a_header(3, number=1)
+    pair = [
+        replace(candidate, paired_with=baseline.run_id, paired_role=PairedRole.CANDIDATE),
+        replace(baseline, paired_with=candidate.run_id, paired_role=PairedRole.BASELINE),
+    ]
+
+    assert own_news(pair) == pair[:1]
+    assert own_news(pair[1:]) == pair[1:]
 
 
 def test_what_failed_in_the_newest_run_is_one_row_with_its_last_number() -> None:
