@@ -12,7 +12,6 @@ from alerts.judge import JudgedPoint, RunJudgement, judge_evidence
 from alerts.multiplicity import with_q_values
 from alerts.policy import Policy
 from alerts.standing import settle
-from store.records import PairedRole
 from store.runs import find_runs
 from store.verdicts import load_verdicts, save_verdicts
 
@@ -81,7 +80,7 @@ def newest_by_gpu(runs: Iterable[RunHeader]) -> dict[str, str]:
     """The id of the newest whole run of committed code on each GPU, from runs of one commit, newest first."""
     newest: dict[str, str] = {}
     for run in runs:
-        if run.confirms_run_id is None and run.paired_role is not PairedRole.BASELINE and not run.dirty:
+        if run.speaks_for_itself and not run.dirty:
             newest.setdefault(run.gpu_uuid, run.run_id)
     return newest
 

@@ -9,7 +9,6 @@ from alerts.errors import NothingToJudge, RevisionUnknown
 from store import shown
 from store.errors import GitError, RunNotFound
 from store.git import Repository
-from store.records import PairedRole
 from store.runs import find_runs, load_run
 
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ _HEXADECIMAL = re.compile(r"[0-9a-f]{4,64}")
 
 
 def newest_run(database: Database) -> str:
-    """The id of the run that was started last and is not there for the sake of another.
+    """The id of the run that was started last and speaks for itself.
 
-    A run that confirms another holds what the other flagged, and the baseline of a pair is what
-    its candidate is judged by; neither is what a person asks about, unless there is nothing else.
+    One that is there for the sake of another is not what a person asks about, unless there is
+    nothing else.
 
     Raises:
         NothingToJudge: the store holds no run.
@@ -36,7 +35,7 @@ def newest_run(database: Database) -> str:
             f"the store {database.url} holds no run yet: run `collect --commit HEAD`, or name another "
             "store with --store"
         )
-    own = (run for run in runs if run.confirms_run_id is None and run.paired_role is not PairedRole.BASELINE)
+    own = (run for run in runs if run.speaks_for_itself)
     return next(own, runs[0]).run_id
 
 

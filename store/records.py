@@ -529,6 +529,15 @@ class RunHeader:
         if self.confirms_run_id == self.run_id:
             raise RecordInvalid(f"run {self.run_id} confirms itself")
 
+    @property
+    def speaks_for_itself(self) -> bool:
+        """Whether it was measured for its own sake, and not for that of another run.
+
+        A run that confirms another holds only what that one had flagged; the baseline of a pair is
+        there for its candidate to be judged by.
+        """
+        return self.confirms_run_id is None and self.paired_role is not PairedRole.BASELINE
+
     def series_key(self, case: Case, quantity: Quantity, cache_state: CacheState) -> SeriesKey:
         """The key of a measurement of this run."""
         return SeriesKey(

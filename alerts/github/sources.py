@@ -9,7 +9,6 @@ from alerts.errors import ArtifactUnusable
 from alerts.github.artifacts import fetch_content
 from store import shown
 from store.copying import copy_store
-from store.records import PairedRole
 from store.runs import save_run
 
 if TYPE_CHECKING:
@@ -83,9 +82,4 @@ def _named(header: RunHeader) -> str:
 
 def _is_judged(header: RunHeader, head_sha: str) -> bool:
     """Whether this is what the pull request is asked about: no partner, and no second look."""
-    return (
-        header.commit_sha == head_sha
-        and not header.dirty
-        and header.paired_role is not PairedRole.BASELINE
-        and header.confirms_run_id is None
-    )
+    return header.commit_sha == head_sha and not header.dirty and header.speaks_for_itself
