@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from store.folding import CONFIDENCE
+from store.portable import expm1, log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 _UPPER = (1 + CONFIDENCE) / 2
 
@@ -34,6 +38,15 @@ class Effect:
     low: float
     high: float
     p_value: float | None
+
+
+class Effects(NamedTuple):
+    """Many of them, as columns of one length; NaN stands for a p-value that is None."""
+
+    relative: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    p_value: NDArray[np.float64]
 
 
 def effect_between_windows(
@@ -94,46 +107,80 @@ def effect_against_pool(
         quantum_ms: time quantum of one sample.
         run_df: degrees of freedom of ``run_sd``; those of the pool where None.
     """
-    difference = math.log(candidate_ms / baseline_ms)
+    return _single(
+        effects_against_pools(
+            baseline_ms=np.array([baseline_ms]),
+            candidate_ms=np.array([candidate_ms]),
+            run_sd=np.array([run_sd]),
+            runs=runs,
+            quantum_ms=np.array([quantum_ms]),
+            run_df=run_df,
+        )
+    )
+
+
+def effects_against_pools(
+    *,
+    baseline_ms: NDArray[np.float64],
+    candidate_ms: NDArray[np.float64],
+    run_sd: NDArray[np.float64],
+    runs: int,
+    quantum_ms: NDArray[np.float64],
+    run_df: int | None = None,
+) -> Effects:
+    """As ``effect_against_pool``, for many runs, each with a pool of as many runs; columns of one length."""
+    difference = log(candidate_ms / baseline_ms)
     slack = quantum_ms / 2 / baseline_ms + quantum_ms / 2 / candidate_ms
-    if run_sd == 0:
-        return _without_spread(difference, slack)
-    error = run_sd * math.sqrt(1 + 1 / runs)
     freedom = runs - 1 if run_df is None else run_df
-    return _effect(difference, error=error, freedom=freedom, slack=slack)
+    return _effects(difference, error=run_sd * math.sqrt(1 + 1 / runs), freedom=freedom, slack=slack)
 
 
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+def benjamini_hochberg(p_values: Sequence[float] | NDArray[np.float64]) -> list[float]:
     """The q-value of each p-value: the false discovery rate at which it would be called a change.
 
     Source: Benjamini & Hochberg 1995.
     """
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i], reverse=True)
-    q_values, smallest = [1.0] * len(p_values), 1.0
-    for rank_from_end, index in enumerate(order):
-        smallest = min(smallest, p_values[index] * len(p_values) / (len(p_values) - rank_from_end))
-        q_values[index] = smallest
-    return q_values
+    p = np.asarray(p_values, dtype=np.float64)
+    largest_first = np.argsort(p)[::-1]
+    scaled = p[largest_first] * p.size / np.arange(p.size, 0, -1)
+    q_values = np.empty(p.size)
+    q_values[largest_first] = np.minimum.accumulate(np.minimum(scaled, 1.0))
+    return q_values.tolist()
 
 
 def _effect(difference: float, *, error: float, freedom: float, slack: float) -> Effect:
+    return _single(
+        _effects(np.array([difference]), error=np.array([error]), freedom=freedom, slack=np.array([slack]))
+    )
+
+
+def _effects(
+    difference: NDArray[np.float64],
+    *,
+    error: NDArray[np.float64],
+    freedom: float,
+    slack: NDArray[np.float64],
+) -> Effects:
     """Student's interval and p-value; what the quantum could have done counts as no evidence."""
-    half = float(stdtrit(freedom, _UPPER)) * error
-    surprise = max(abs(difference) - slack, 0.0) / error
-    return _of(difference, half + slack, 2 * float(stdtr(freedom, -surprise)))
+    half = float(stdtrit(freedom, _UPPER)) * error + slack
+    # Without any spread there is nothing to hold the difference against.
+    surprise = np.maximum(np.abs(difference) - slack, 0.0) / np.where(error > 0, error, np.nan)
+    return Effects(
+        relative=expm1(difference),
+        low=expm1(difference - half),
+        high=expm1(difference + half),
+        p_value=np.asarray(2 * stdtr(freedom, -surprise), dtype=np.float64),
+    )
 
 
 def _without_spread(difference: float, slack: float) -> Effect:
-    return _of(difference, slack, None)
+    return _effect(difference, error=0.0, freedom=1.0, slack=slack)
 
 
-def _of(difference: float, half: float, p_value: float | None) -> Effect:
-    return Effect(
-        relative=math.expm1(difference),
-        low=math.expm1(difference - half),
-        high=math.expm1(difference + half),
-        p_value=p_value,
-    )
+def _single(effects: Effects) -> Effect:
+    """The only row."""
+    relative, low, high, p_value = (column.item() for column in effects)
+    return Effect(relative=relative, low=low, high=high, p_value=None if math.isnan(p_value) else p_value)
 
 
 def _logs(durations: Sequence[float]) -> list[float]:

@@ -5,18 +5,21 @@ Judging runs and measuring how often the judging errs rest on the same rule, whi
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 from scipy.special import stdtrit
 
-from store.folding import CONFIDENCE, WINDOWS_MIN, fold_windows
-from store.records import Interval, Outcome
+from store.folding import CONFIDENCE, WINDOWS_MIN, fold_logs
+from store.portable import Number, exp, log
+from store.records import FoldStatus, Interval, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 # Below six, order statistics give no 95 % interval, and the spread between runs is a guess.
 POOL_RUNS_MIN = WINDOWS_MIN
@@ -39,11 +42,30 @@ class Pool:
     run_df: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pools:
+    """Many pools of as many runs each, as columns.
+
+    Attributes:
+        low, center, high: intervals of the medians of their centres, in milliseconds; shape (pools,).
+        run_sd: standard deviations of the log centres; shape (pools,).
+        run_df: degrees of freedom that each was estimated with.
+        runs: how many runs each pool holds.
+    """
+
+    low: NDArray[np.float64]
+    center: NDArray[np.float64]
+    high: NDArray[np.float64]
+    run_sd: NDArray[np.float64]
+    run_df: int
+    runs: int
+
+
 def pool_of(centers_ms: Sequence[float], *, resolution_ms: float) -> Pool:
     """Fold the centres of runs as if each were a window.
 
     Args:
-        centers_ms: one per run, at least two.
+        centers_ms: one per run, at least ``POOL_RUNS_MIN``.
         resolution_ms: time quantum of one sample.
     """
     return _pool_of(tuple(centers_ms), resolution_ms)
@@ -52,19 +74,48 @@ def pool_of(centers_ms: Sequence[float], *, resolution_ms: float) -> Pool:
 # What is the pool of one commit is the anchor of a later one, and the baseline of every run on that commit.
 @lru_cache(maxsize=65_536)
 def _pool_of(centers_ms: tuple[float, ...], resolution_ms: float) -> Pool:
-    logs = [math.log(center) for center in centers_ms]
+    pools = pools_of(log(np.array([centers_ms])), resolution_ms=np.array([resolution_ms]))
     return Pool(
-        interval=fold_windows([(center,) for center in centers_ms], resolution=resolution_ms),
-        # Equal centres have no spread; the deviation of equal logs may leave a rounding error behind.
-        run_sd=0.0 if min(logs) == max(logs) else _deviation(logs),
-        run_df=len(logs) - 1,
+        interval=Interval(
+            center=pools.center.item(),
+            low=pools.low.item(),
+            high=pools.high.item(),
+            windows=pools.runs,
+            status=FoldStatus.OK,
+        ),
+        run_sd=pools.run_sd.item(),
+        run_df=pools.run_df,
     )
 
 
-def _deviation(values: Sequence[float]) -> float:
-    """Standard deviation of a sample; that of ``statistics`` is exact, and takes ten times as long."""
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+def pools_of(log_centers: NDArray[np.float64], *, resolution_ms: NDArray[np.float64]) -> Pools:
+    """As ``pool_of``, for many pools at once.
+
+    Args:
+        log_centers: logs of the centres in milliseconds; shape (pools, runs), of ``POOL_RUNS_MIN`` runs
+            or more.
+        resolution_ms: shape (pools,).
+    """
+    ordered = np.sort(log_centers, axis=-1)
+    low, center, high = fold_logs(ordered, resolution=resolution_ms)
+    runs = ordered.shape[-1]
+    deviations = ordered - (_sum(ordered) / runs)[..., np.newaxis]
+    return Pools(
+        low=low,
+        center=center,
+        high=high,
+        # Equal centres have no spread; the deviation of equal logs may leave a rounding error behind.
+        run_sd=np.where(
+            ordered[..., 0] == ordered[..., -1], 0.0, np.sqrt(_sum(deviations * deviations) / (runs - 1))
+        ),
+        run_df=runs - 1,
+        runs=runs,
+    )
+
+
+def _sum(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Along the last axis, one after another: the order in which NumPy sums depends on the shape."""
+    return np.cumsum(values, axis=-1)[..., -1]
 
 
 def widened(
@@ -84,14 +135,24 @@ def widened(
     if interval.bounds is None:
         return interval
     low, center, high = interval.bounds
-    half = float(stdtrit(run_df, (1 + confidence) / 2)) * run_sd
+    least_low, least_high = reach(
+        center, run_sd=run_sd, run_df=run_df, resolution_ms=resolution_ms, confidence=confidence
+    )
     return Interval(
         center=center,
-        low=min(low, center * math.exp(-half) - resolution_ms / 2),
-        high=max(high, center * math.exp(half) + resolution_ms / 2),
+        low=min(low, least_low),
+        high=max(high, least_high),
         windows=interval.windows,
         status=interval.status,
     )
+
+
+def reach(
+    center_ms: Number, *, run_sd: Number, run_df: int, resolution_ms: Number, confidence: float = CONFIDENCE
+) -> tuple[Number, Number]:
+    """How far around its centre a run may lie from others of the same code, as ``widened``: both ends."""
+    half = float(stdtrit(run_df, (1 + confidence) / 2)) * run_sd
+    return center_ms * exp(-half) - resolution_ms / 2, center_ms * exp(half) + resolution_ms / 2
 
 
 def compare_intervals(candidate: Interval, baseline: Interval) -> Outcome:

@@ -11,12 +11,16 @@ import statistics
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 from scipy.special import bdtr, ndtri, stdtrit
 
+from store.portable import exp
 from store.records import FoldStatus, Interval, RecordInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 FOLD_VERSION = 1
 CONFIDENCE = 0.95
@@ -58,22 +62,39 @@ def fold_windows(
     if len(medians) < WINDOWS_MIN_PROVISIONAL:
         center = math.exp(statistics.median(map(math.log, medians))) if medians else None
         return Interval(center, None, None, len(medians), FoldStatus.REFUSED)
-    logs = sorted(math.log(median) for median in medians)
-    center_log = statistics.median(logs)
-    low, high = _order_statistics(logs) if len(logs) >= WINDOWS_MIN else _log_t(logs, center_log)
+    logs = np.array(sorted(math.log(median) for median in medians))
     floor = _within_window_floor(windows)
     if run_sd is not None and run_df is not None:
         floor = max(floor, float(stdtrit(run_df, (1 + CONFIDENCE) / 2)) * run_sd)
-    low, high = min(low, center_log - floor), max(high, center_log + floor)
-    center = math.exp(center_log)
+    fold = fold_logs if len(logs) >= WINDOWS_MIN else _fold_few
+    low, center, high = (float(bound) for bound in fold(logs, resolution=resolution, floor=floor))
     return Interval(
         center=center,
-        # exp(log(x)) may miss x by one unit in the last place: the centre stays inside.
-        low=min(math.exp(low), center) - resolution / 2,
-        high=max(math.exp(high), center) + resolution / 2,
+        low=low,
+        high=high,
         windows=len(logs),
         status=FoldStatus.OK if len(logs) >= WINDOWS_MIN else FoldStatus.PROVISIONAL,
     )
+
+
+def fold_logs(
+    logs: NDArray[np.float64], *, resolution: float | NDArray[np.float64], floor: float = 0.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Low end, centre and high end of the interval, of one measurement or of many at once.
+
+    Args:
+        logs: of the window medians, sorted along the last axis; shape (..., windows), at least six windows.
+        resolution: time quantum of one sample; shape (...).
+        floor: the least half-width, in log units.
+
+    Returns:
+        Three arrays of shape (...), in the unit of the windows.
+    """
+    n = logs.shape[-1]
+    k, weight = _rank_and_weight(n)
+    low = (1 - weight) * logs[..., k - 1] + weight * logs[..., k]
+    high = (1 - weight) * logs[..., n - k] + weight * logs[..., n - k - 1]
+    return _in_units(low, _median(logs), high, resolution=resolution, floor=floor)
 
 
 def _check(
@@ -97,21 +118,40 @@ def _check(
         raise RecordInvalid(f"run_sd {run_sd!r} with run_df {run_df!r} is not a spread")
 
 
-def _log_t(logs: list[float], center: float) -> tuple[float, float]:
-    """Student's t interval for the mean of the logs, extended to contain their median."""
-    n = len(logs)
-    quantile = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2))
-    mean, half = statistics.fmean(logs), quantile * statistics.stdev(logs) / math.sqrt(n)
-    return min(mean - half, center), max(mean + half, center)
+def _fold_few(
+    logs: NDArray[np.float64], *, resolution: float, floor: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """As ``fold_logs``, by Student's t interval for the mean, extended to contain the median."""
+    n, center = len(logs), _median(logs)
+    mean, quantile = statistics.fmean(logs), float(stdtrit(n - 1, (1 + CONFIDENCE) / 2))
+    half = quantile * statistics.stdev(logs.tolist()) / math.sqrt(n)
+    low, high = np.minimum(mean - half, center), np.maximum(mean + half, center)
+    return _in_units(low, center, high, resolution=resolution, floor=floor)
 
 
-def _order_statistics(logs: list[float]) -> tuple[float, float]:
-    """Interpolated order-statistic interval for the median of sorted ``logs``."""
-    n = len(logs)
-    k, weight = _rank_and_weight(n)
-    low = (1 - weight) * logs[k - 1] + weight * logs[k]
-    high = (1 - weight) * logs[n - k] + weight * logs[n - k - 1]
-    return low, high
+def _in_units(
+    low: NDArray[np.float64],
+    center: NDArray[np.float64],
+    high: NDArray[np.float64],
+    *,
+    resolution: float | NDArray[np.float64],
+    floor: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """An interval in log units, no narrower than the floor, in the unit of the windows."""
+    low, high, middle = (
+        exp(np.minimum(low, center - floor)),
+        exp(np.maximum(high, center + floor)),
+        exp(center),
+    )
+    # exp(log(x)) may miss x by one unit in the last place: the centre stays inside.
+    return np.minimum(low, middle) - resolution / 2, middle, np.maximum(high, middle) + resolution / 2
+
+
+def _median(ordered: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of sorted values, along the last axis."""
+    n = ordered.shape[-1]
+    middle: NDArray[np.float64] = (ordered[..., (n - 1) // 2] + ordered[..., n // 2]) / 2
+    return middle
 
 
 @lru_cache(maxsize=1024)
