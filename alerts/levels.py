@@ -7,6 +7,7 @@ commit does. docs/decisions/0008-baseline-cuts.md says why.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from alerts.policy import Policy
     from store.change_points import ChangePoint
-    from store.records import SeriesPoint
+    from store.records import RunHeader, SeriesPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +51,28 @@ class Landmarks:
 NO_LANDMARKS = Landmarks()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """Which of the runs that may serve, nearest first, make the baseline and its anchor.
+
+    Attributes:
+        nearest: so many of the nearest runs are the baseline.
+        anchor: the places of the runs that the anchor takes; None where there is none.
+        since: the release or commit up to which the anchor goes; None without one.
+        accepted: the accepted change before which nothing was taken, where older runs were there.
+    """
+
+    nearest: int
+    anchor: range | None = None
+    since: str | None = None
+    accepted: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a level begins: so many points, nearest first, belong to it and to what came after."""
+    """Where a level begins: so many runs, nearest first, belong to it and to what came after."""
 
-    points: int
+    runs: int
     is_worse: bool
 
 
@@ -89,93 +107,106 @@ def choose_among(
     usable: Sequence[SeriesPoint], line: Mapping[str, int], policy: Policy, landmarks: Landmarks
 ) -> Baseline | None:
     """As ``choose_baseline``, from points that may all serve: one per run, nearest first."""
-    if landmarks.accepted is None:
-        return _divided(usable, line, policy, landmarks)
-    oldest = line[landmarks.accepted]
-    since = [point for point in usable if line[point.header.commit_sha or ""] <= oldest]
-    found = _divided(since, line, policy, landmarks)
+    division = divide([point.header for point in usable], line, policy, landmarks)
+    if division is None:
+        return None
+    found = form_baseline(usable[: division.nearest], policy)
+    if found is None or division.anchor is None:
+        return found and replace(found, accepted=division.accepted)
+    anchor = anchored([usable[place] for place in division.anchor], since=division.since or "")
+    return replace(sharing_spread(found, anchor), accepted=division.accepted)
+
+
+def divide(
+    runs: Sequence[RunHeader], line: Mapping[str, int], policy: Policy, landmarks: Landmarks
+) -> Division | None:
+    """Which runs make the baseline and its anchor; None where there are no runs.
+
+    Args:
+        runs: those with a usable point of one series, one after another from the nearest on.
+        line: first-parent distance of every commit that may serve as a baseline.
+        policy: how many runs a pool takes.
+        landmarks: what divides the history of that series.
+    """
+    places = [line[run.commit_sha or ""] for run in runs]
+    since = len(runs) if landmarks.accepted is None else bisect_right(places, line[landmarks.accepted])
+    if since == 0:
+        return None
+    division = _History(runs[:since], places[:since], line, policy, landmarks).divided()
     # A reader wonders why a series with a long history has so few runs to be compared with.
-    return replace(found, accepted=landmarks.accepted) if found and len(since) < len(usable) else found
-
-
-def _divided(
-    usable: Sequence[SeriesPoint], line: Mapping[str, int], policy: Policy, landmarks: Landmarks
-) -> Baseline | None:
-    """The pool of the newest level and its anchor, from all points that may serve, nearest first."""
-    divided = _Divided(_starts(usable, line, policy, landmarks.steps), line, policy, landmarks)
-    improved = next((start.points for start in divided.starts if not start.is_worse), len(usable))
-    since = usable[:improved]  # an improvement that lasted is what everything after it has to keep
-    newest = next(iter(divided.starts), None)
-    if newest is not None and newest.points < len(since):
-        pool = form_baseline(usable[: newest.points], policy)
-        anchor = pool and divided.anchor(pool, since)
-        # Without an anchor to say that it is there, a step for the worse would become the new normal.
-        if pool is not None and anchor is not None:
-            return sharing_spread(pool, anchor)
-    pool = form_baseline(since, policy)
-    return pool and sharing_spread(pool, divided.anchor(pool, since))
-
-
-def _starts(
-    points: Sequence[SeriesPoint], line: Mapping[str, int], policy: Policy, steps: Sequence[ChangePoint]
-) -> list[_Start]:
-    """The levels that the points have, newest first; one of too few points is none yet."""
-    found = []
-    for step in steps:
-        if step.commit_sha not in line:
-            continue
-        first = next((point for point in points if point.header.run_id == step.run_id), None)
-        if first is not None:
-            edge = distance(first.header, line)
-            after = sum(distance(point.header, line) <= edge for point in points)
-        elif step.within_a_commit:
-            continue  # which of the runs on the commit come after it is not known here
-        else:
-            after = sum(line[point.header.commit_sha or ""] <= line[step.commit_sha] for point in points)
-        falling = larger_is_better(step.series, policy)
-        if policy.pool_minimum <= after < len(points):
-            found.append(_Start(after, is_worse=(step.size > 0) != falling))
-    return sorted(found, key=lambda start: start.points)
+    return replace(division, accepted=landmarks.accepted) if since < len(runs) else division
 
 
 @dataclass(frozen=True, slots=True)
-class _Divided:
-    """A history with its levels."""
+class _History:
+    """The runs that may serve, nearest first, and what divides them.
 
-    starts: Sequence[_Start]
+    Attributes:
+        places: how far from what is judged each of the runs lies.
+    """
+
+    runs: Sequence[RunHeader]
+    places: Sequence[int]
     line: Mapping[str, int]
     policy: Policy
     landmarks: Landmarks
 
-    def anchor(self, pool: Baseline, points: Sequence[SeriesPoint]) -> Baseline | None:
-        """The runs up to the newest release before the pool; without one, the oldest; None of too few.
+    def divided(self) -> Division:
+        """The runs of the newest level, and those of an older one."""
+        starts = self._starts()
+        # An improvement that lasted is what everything after it has to keep.
+        end = next((start.runs for start in starts if not start.is_worse), len(self.runs))
+        if starts and starts[0].runs < end:
+            division = self._with_anchor(min(starts[0].runs, self.policy.pool_size), end, starts)
+            # Without an anchor to say that it is there, a step for the worse would become the new normal.
+            if division.anchor is not None:
+                return division
+        if end < self.policy.pool_minimum:
+            return Division(nearest=1)
+        return self._with_anchor(min(end, self.policy.pool_size), end, starts)
 
-        Args:
-            pool: the nearest of the points.
-            points: all that may serve, nearest first.
-        """
-        first, size, fewest = len(pool.points), self.policy.pool_size, self.policy.pool_minimum
-        inner = {start.points for start in self.starts if first < start.points < len(points)}
-        edges = sorted({first, len(points), *inner})
-        levels = [points[begin:end] for begin, end in pairwise(edges)]
-        for sha in self._releases_before(pool):
+    def _starts(self) -> list[_Start]:
+        """The levels that the runs have, newest first; one of too few runs is none yet."""
+        found = []
+        for step in self.landmarks.steps:
+            after = self._after(step)
+            if after is not None and self.policy.pool_minimum <= after < len(self.runs):
+                falling = larger_is_better(step.series, self.policy)
+                found.append(_Start(after, is_worse=(step.size > 0) != falling))
+        return sorted(found, key=lambda start: start.runs)
+
+    def _after(self, step: ChangePoint) -> int | None:
+        """How many runs came after a step; None where that is not known here."""
+        if step.commit_sha not in self.line:
+            return None
+        first = next((place for place, run in enumerate(self.runs) if run.run_id == step.run_id), None)
+        if first is not None:
+            return first + 1
+        if step.within_a_commit:
+            return None  # which of the runs on the commit come after it
+        return bisect_right(self.places, self.line[step.commit_sha])
+
+    def _with_anchor(self, nearest: int, end: int, starts: Sequence[_Start]) -> Division:
+        """The nearest runs, and before them those up to the newest release; without one, the oldest."""
+        size, fewest = self.policy.pool_size, self.policy.pool_minimum
+        inner = {start.runs for start in starts if nearest < start.runs < end}
+        levels = [range(*edges) for edges in pairwise(sorted({nearest, end, *inner}))]
+        for sha in self._releases_before(nearest):
             reached = (
-                [point for point in level if self._distance(point) >= self.line[sha]] for level in levels
+                range(bisect_left(self.places, self.line[sha], level.start, level.stop), level.stop)
+                for level in levels
             )
-            up_to = next(filter(None, reached), [])
+            up_to = next(filter(None, reached), range(0))
             if len(up_to) >= fewest:
-                return anchored(up_to[:size], since=self.landmarks.releases[sha])
+                return Division(nearest=nearest, anchor=up_to[:size], since=self.landmarks.releases[sha])
         oldest = next((level for level in reversed(levels) if len(level) >= fewest), None)
         if oldest is None:
-            return None
-        runs = oldest[-size:]
-        return anchored(runs, since=shown.short(runs[0].header.commit_sha))
+            return Division(nearest=nearest)
+        anchor = oldest[-size:]
+        return Division(nearest=nearest, anchor=anchor, since=shown.short(self.runs[anchor.start].commit_sha))
 
-    def _releases_before(self, pool: Baseline) -> list[str]:
-        """The commits of releases that the pool does not reach beyond, nearest first."""
-        oldest = self._distance(pool.points[-1])
+    def _releases_before(self, nearest: int) -> list[str]:
+        """The commits of releases that the nearest runs do not reach beyond, nearest first."""
+        oldest = self.places[nearest - 1]
         before = (sha for sha in self.landmarks.releases if self.line.get(sha, -1) >= oldest)
         return sorted(before, key=self.line.__getitem__)
-
-    def _distance(self, point: SeriesPoint) -> int:
-        return self.line[point.header.commit_sha or ""]
