@@ -9,11 +9,14 @@ from pathlib import Path
 
 import click
 
+from alerts.configuration import policies_here
 from dashboard.errors import SignInInvalid
 from dashboard.palette import PRIMARY_COLORS
 from dashboard.read_only import READ_ONLY_VARIABLE
 from dashboard.sign_in import SIGN_IN_VARIABLE, SignIn, find_sign_in
+from store.configuration import CONFIG_VARIABLE
 from store.database import DEFAULT_URL, STORE_VARIABLE
+from store.errors import ConfigurationInvalid
 
 _APP = Path(__file__).with_name("app.py")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -60,6 +63,13 @@ def streamlit_arguments(
     default=DEFAULT_URL,
     help="The store to show: a file or a URL.",
 )
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    envvar=CONFIG_VARIABLE,
+    help="Configuration that says which tags are releases.  "
+    "[default: kernelwatch.toml or pyproject.toml, the nearest upwards]",
+)
 @click.option("--port", default=8501, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option(
     "--address", default="127.0.0.1", help="Address to listen on; the default stays on this machine."
@@ -73,12 +83,13 @@ def streamlit_arguments(
 @click.option("--read-only", is_flag=True, help="Show decisions about changes, and take none.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the pages in the browser of this machine.")
 def main(
+    *,
     url: str,
+    config: Path | None,
     port: int,
     address: str,
     base_path: str,
     secrets: Path | None,
-    *,
     read_only: bool,
     open_browser: bool,
 ) -> None:
@@ -87,6 +98,7 @@ def main(
         raise click.ClickException(
             "the pages need Streamlit and Altair: install them with pip install 'kernelwatch[dashboard]'"
         )
+    _check_configuration(config)
     sign_in = _sign_in(secrets, port=port, base_path=base_path, read_only=read_only)
     _warn(address, sign_in, read_only=read_only)
     arguments = streamlit_arguments(
@@ -99,11 +111,20 @@ def main(
     sys.stdout.flush()
     told = {
         STORE_VARIABLE: url,
+        **({} if config is None else {CONFIG_VARIABLE: str(config)}),
         READ_ONLY_VARIABLE: str(int(read_only)),
         SIGN_IN_VARIABLE: str(int(sign_in is not None)),
     }
     # The server takes the place of this process, so that signals and exit code are its own.
     os.execve(arguments[0], arguments, os.environ | told)  # noqa: S606 - a fixed argument list, no shell
+
+
+def _check_configuration(config: Path | None) -> None:
+    """Refuse to start with a mistake; the pages tell of one that is made later."""
+    try:
+        policies_here(config)
+    except ConfigurationInvalid as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _sign_in(secrets: Path | None, *, port: int, base_path: str, read_only: bool) -> SignIn | None:

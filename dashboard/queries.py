@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from alerts.policy import Policy
 from dashboard.errors import UnknownCommit
+from dashboard.rules import release_tags
 from store import change_points as store_change_points
 from store import commits as store_commits
 from store import evidence as store_evidence
@@ -167,9 +167,13 @@ def positions(repository: str) -> dict[str, int]:
 
 
 def releases(repository: str) -> dict[str, str]:
-    """The release on each commit of a repository that has one, by its tag."""
+    """The release on each commit of a repository that has one, by its tag.
+
+    Raises:
+        ConfigurationInvalid: which tags are releases cannot be told.
+    """
     url = store_url()
-    return _releases(url, stamp(url), repository)
+    return _releases(url, stamp(url), repository, release_tags())
 
 
 def _database(url: str) -> Database:
@@ -269,10 +273,8 @@ def _verdicts(
 
 
 @_cached
-def _releases(url: str, stamp: Stamp, repository: str) -> dict[str, str]:  # noqa: ARG001 - key
-    return store_releases.releases(
-        store_releases.load_tags(_database(url), repository), Policy().release_tags
-    )
+def _releases(url: str, stamp: Stamp, repository: str, globs: tuple[str, ...]) -> dict[str, str]:  # noqa: ARG001 - key
+    return store_releases.releases(store_releases.load_tags(_database(url), repository), globs)
 
 
 @_cached

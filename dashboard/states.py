@@ -7,13 +7,15 @@ import shlex
 import streamlit as st
 
 from dashboard.errors import UnknownCommit, UnknownSeries
+from dashboard.formatting import literal
 from dashboard.queries import store_url
-from store.errors import RunNotFound, StoreLocked, StoreMissing, StoreTooNew
+from store.errors import ConfigurationInvalid, RunNotFound, StoreLocked, StoreMissing, StoreTooNew
 
 _HEADINGS: dict[type[Exception], str] = {
     StoreMissing: "There is no store here yet",
     StoreLocked: "The store is in use",
     StoreTooNew: "The store is newer than this dashboard",
+    ConfigurationInvalid: "The configuration holds a mistake",
     RunNotFound: "This run is not in the store",
     UnknownSeries: "This series is not in the store",
     UnknownCommit: "This commit is not in the store",
@@ -24,7 +26,7 @@ _OVERVIEW = "views/overview.py"
 def show_error(error: Exception) -> None:
     """A page of its own for an error that the store or a page raised."""
     st.header(_HEADINGS.get(type(error), "The store cannot be read"))
-    st.error(str(error))
+    st.error(literal(str(error)))  # it may quote an address or a file
     if isinstance(error, StoreMissing):
         _show_first_steps()
     elif isinstance(error, StoreLocked):
@@ -33,6 +35,8 @@ def show_error(error: Exception) -> None:
     elif isinstance(error, StoreTooNew):
         st.write("Install the version of kernelwatch that wrote it, or a newer one, and start this again:")
         st.code("pip install --upgrade 'kernelwatch[dashboard]'", language=None, wrap_lines=True)
+    elif isinstance(error, ConfigurationInvalid):
+        st.write("Whoever serves these pages can mend it; then load this page again.")
     elif isinstance(error, UnknownSeries | UnknownCommit | RunNotFound):
         st.page_link(_OVERVIEW, label="Go to the overview")
 

@@ -12,7 +12,7 @@ from dashboard import queries, states, url_state
 from dashboard.charts import trend as trend_charts
 from dashboard.charts.overlay import landmark_layers, overlay_chart
 from dashboard.errors import UnknownSeries
-from dashboard.formatting import count_of, gpu_label
+from dashboard.formatting import count_of, gpu_label, literal
 from dashboard.landmarks import accepted_on, environments_on, releases_on, steps_on
 from dashboard.latest import lately, latest_rows
 from dashboard.series_names import series_names
@@ -23,6 +23,7 @@ from dashboard.trend_table import trend_cells
 from dashboard.triage_store import events
 from dashboard.views.drawing import draw
 from store import shown
+from store.errors import ConfigurationInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +100,7 @@ def _check_known(asked: Sequence[str], known: Mapping[str, SeriesPoint]) -> None
     message = f"no measurement of series {', '.join(unknown)} is stored: the link may belong to another store"
     if len(unknown) == len(asked):
         raise UnknownSeries(message)
-    st.warning(message)
+    st.warning(literal(message))
 
 
 def _controls(n_series: int) -> _View:
@@ -185,7 +186,7 @@ def _marks(
     chosen: Sequence[SeriesPoint], placed: Sequence[RunHeader], timeline: Timeline, repository: str
 ) -> dict[str, list[Mark]]:
     """The landmarks of each series, by its id."""
-    released = releases_on(timeline, queries.releases(repository), queries.positions(repository))
+    released = releases_on(timeline, _releases(repository), queries.positions(repository))
     steps = queries.change_points([point.series.id for point in chosen])
     decisions = Decisions.of(event for event in events() if event.repository == repository)
     marks = {}
@@ -200,6 +201,15 @@ def _marks(
             *environments_on(timeline, alike),
         ]
     return marks
+
+
+def _releases(repository: str) -> Mapping[str, str]:
+    """The releases to mark; a configuration that cannot be read costs these marks alone."""
+    try:
+        return queries.releases(repository)
+    except ConfigurationInvalid as error:
+        st.warning(f"Releases are not marked, since the configuration holds a mistake: {literal(str(error))}")
+        return {}
 
 
 def _show_together(chosen: Sequence[SeriesPoint], points: Sequence[SeriesPoint], history: _History) -> None:

@@ -179,7 +179,7 @@ def test_an_unknown_side_says_what_to_do(busy_store: Database, open_page: OpenPa
     app = open_page(busy_store.url, "compare", base="ffffffff")
 
     assert not app.exception
-    assert "collect --commit ffffffff" in app.error[0].value
+    assert "collect --commit ffffffff" in app.error[0].value.replace("\\", "")
 
 
 def test_what_one_side_alone_measured_is_named(tmp_path: Path, open_page: OpenPage) -> None:

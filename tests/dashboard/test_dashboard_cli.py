@@ -56,6 +56,33 @@ def test_the_store_travels_to_the_server_in_the_environment(started: list[Any]) 
     assert "--server.headless=false" in arguments
 
 
+def test_the_configuration_travels_to_the_server_in_the_environment(
+    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KERNELWATCH_CONFIG", raising=False)
+    file = tmp_path / "ci.toml"
+    file.write_text('[judge]\nrelease_tags = ["nightly-*"]\n')
+
+    CliRunner().invoke(cli.main, ["--config", str(file)])
+    CliRunner().invoke(cli.main, [])
+
+    (_, named), (_, found_by_the_pages) = started
+    assert named["KERNELWATCH_CONFIG"] == str(file)
+    assert "KERNELWATCH_CONFIG" not in found_by_the_pages
+
+
+def test_a_configuration_with_a_mistake_starts_nothing(started: list[Any], tmp_path: Path) -> None:
+    file = tmp_path / "ci.toml"
+    file.write_text("[judge]\nrelease_tag = []\n")
+
+    result = CliRunner().invoke(cli.main, ["--config", str(file)])
+
+    assert result.exit_code == 2
+    assert f"{file}, [judge]" in result.output
+    assert "unknown key 'release_tag'" in result.output
+    assert not started
+
+
 def test_an_open_address_comes_with_a_warning(started: list[Any]) -> None:
     result = CliRunner().invoke(cli.main, ["--address", "0.0.0.0"])  # noqa: S104 - the warning is the point
 
