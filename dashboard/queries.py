@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from alerts.renamed_runs import renames_of_runs
 from dashboard.errors import UnknownCommit
 from dashboard.rules import release_tags
 from store import change_points as store_change_points
@@ -28,6 +29,7 @@ from store.database import Database
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from alerts.renames import Renames
     from store.change_points import ChangePoint
     from store.machines import MachineState
     from store.records import Commit, Failure, Measurement, RunHeader, SeriesPoint, Verdict
@@ -176,6 +178,12 @@ def releases(repository: str) -> dict[str, str]:
     return _releases(url, stamp(url), repository, release_tags())
 
 
+def renames(repository: str, run_ids: Sequence[str]) -> dict[str, Renames]:
+    """The older names of the benchmarks of some runs of a repository, by run id."""
+    url = store_url()
+    return _renames(url, stamp(url), repository, tuple(run_ids))
+
+
 def _database(url: str) -> Database:
     return Database(url, lock_deadline_s=LOCK_DEADLINE_S)
 
@@ -275,6 +283,16 @@ def _verdicts(
 @_cached
 def _releases(url: str, stamp: Stamp, repository: str, globs: tuple[str, ...]) -> dict[str, str]:  # noqa: ARG001 - key
     return store_releases.releases(store_releases.load_tags(_database(url), repository), globs)
+
+
+@_cached
+def _renames(
+    url: str,
+    stamp: Stamp,  # noqa: ARG001 - key
+    repository: str,
+    run_ids: tuple[str, ...],
+) -> dict[str, Renames]:
+    return renames_of_runs(_database(url), repository, run_ids)
 
 
 @_cached

@@ -10,17 +10,16 @@ import streamlit as st
 
 from alerts import deciding
 from alerts.excuses import excuse_of
-from alerts.renamed_runs import renames_of_runs
 from alerts.renames import NO_RENAMES
 from alerts.triage import Decisions
 from alerts.triage_words import excuse_words
-from dashboard.queries import LOCK_DEADLINE_S, Stamp, stamp, store_url
+from dashboard.queries import LOCK_DEADLINE_S, Stamp, renames, stamp, store_url
 from store import triage as store_triage
 from store.database import Database
 from store.triage_events import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from datetime import date
 
     from alerts.inbox import Change
@@ -58,11 +57,14 @@ def excuses(judged: Iterable[tuple[SeriesPoint, Verdict | None]]) -> dict[tuple[
         for point, verdict in judged
         if verdict is not None and point.header.repository in known
     ]
-    renames = _renames_in({point.header.run_id: point.header.repository for point, _ in asked})
+    older: dict[str, Renames] = {}
+    for repository in known:
+        runs = sorted({point.header.run_id for point, _ in asked if point.header.repository == repository})
+        older |= renames(repository, runs)
     today = datetime.now(UTC).date()
     found = {}
     for point, verdict in asked:
-        about = decisions[point.header.repository].following(renames.get(point.header.run_id, NO_RENAMES))
+        about = decisions[point.header.repository].following(older.get(point.header.run_id, NO_RENAMES))
         excuse = excuse_of(verdict, point.header, about, on=today)
         if excuse is not None:
             found[(point.header.run_id, point.series.id)] = excuse_words(excuse)
@@ -89,18 +91,6 @@ def decide(action: Action, change: Change, scope: Scope, *, by: str, **fields: A
     return deciding.record(_database(store_url()), action, about, by=by, **fields)
 
 
-def _renames_in(repositories: Mapping[str, str]) -> dict[str, Renames]:
-    """How runs have to be read, by their ids, from the repository of each."""
-    url = store_url()
-    runs: dict[str, list[str]] = defaultdict(list)
-    for run_id, repository in repositories.items():
-        runs[repository].append(run_id)
-    found: dict[str, Renames] = {}
-    for repository, run_ids in runs.items():
-        found |= _renames(url, stamp(url), repository, tuple(sorted(run_ids)))
-    return found
-
-
 def take_back(event: TriageEvent, *, by: str) -> TriageEvent:
     """Store that a decision no longer holds; see ``alerts.deciding.revoke`` for what it raises."""
     return deciding.revoke(_database(store_url()), event.event_id, by=by)
@@ -117,16 +107,6 @@ def _database(url: str) -> Database:
 @_cached
 def _changes(url: str, stamp: Stamp, day: date) -> list[Change]:  # noqa: ARG001 - key
     return deciding.load_changes(_database(url))
-
-
-@_cached
-def _renames(
-    url: str,
-    stamp: Stamp,  # noqa: ARG001 - key
-    repository: str,
-    run_ids: tuple[str, ...],
-) -> dict[str, Renames]:
-    return renames_of_runs(_database(url), repository, run_ids)
 
 
 @_cached

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from alerts.renames import NO_RENAMES
 from alerts.triage import Decisions
 from dashboard import queries, states, url_state
 from dashboard.charts import trend as trend_charts
@@ -26,10 +27,11 @@ from store import shown
 from store.errors import ConfigurationInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from alerts.renames import Renames
     from dashboard.landmarks import Mark
-    from store.records import Commit, RunHeader, SeriesPoint, Verdict
+    from store.records import Commit, RunHeader, SeriesKey, SeriesPoint, Verdict
 
 SERIES_MAX = 8
 _COMMIT_COUNTS = ("50", "150", "500", "1000")
@@ -57,13 +59,24 @@ class _View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _History:
-    """What the store knows about the runs to be shown."""
+    """What the store knows about the runs to be shown.
+
+    Attributes:
+        renames: the older names of the benchmark of each series, by the series id.
+        marks: the landmarks of each series, likewise.
+    """
 
     timeline: Timeline
     commits: Mapping[str, Commit]
     line: frozenset[str]
     verdicts: Mapping[tuple[str, str], Verdict]
+    renames: Mapping[str, Renames]
     marks: Mapping[str, Sequence[Mark]]
+
+    def own(self, series: SeriesKey, points: Iterable[SeriesPoint]) -> list[SeriesPoint]:
+        """The points of a series, those under an older name among them, each as it was measured."""
+        ids = {key.id for key in (series, *self.renames[series.id].earlier(series))}
+        return [point for point in points if point.series.id in ids]
 
 
 def show() -> None:
@@ -164,26 +177,41 @@ def _show_series(chosen: Sequence[SeriesPoint], repository: str, view: _View) ->
     commits = queries.commits(repository)
     line = main_line(headers, commits)
     placed = [header for header in headers if view.off_line or _is_shown(header, line)]
-    run_ids, series_ids = [h.run_id for h in placed], [point.series.id for point in chosen]
+    renames = _renames(chosen, repository)
+    run_ids = [header.run_id for header in placed]
+    series_ids = [key.id for p in chosen for key in (p.series, *renames[p.series.id].earlier(p.series))]
     timeline = lay_out(placed, queries.positions(repository), newest=view.n_commits)
     history = _History(
         timeline=timeline,
         commits=commits,
         line=line,
         verdicts=queries.verdicts(run_ids, series_ids),
-        marks=_marks(chosen, placed, timeline, repository),
+        renames=renames,
+        marks=_marks(chosen, placed, timeline, repository, renames),
     )
     points = queries.points(run_ids=run_ids, series_ids=series_ids)
     if view.together and len(chosen) > 1:
         _show_together(chosen, points, history)
     else:
         for point in chosen:
-            _show_one(point, [p for p in points if p.series.id == point.series.id], history, view)
+            _show_one(point, history.own(point.series, points), history, view)
     _notes(history.timeline, n_hidden=len(headers) - len(placed), view=view)
 
 
+def _renames(chosen: Sequence[SeriesPoint], repository: str) -> dict[str, Renames]:
+    """What each series was called before, by its id, as the newest run with its name says."""
+    own = [point for point in chosen if point.header.repository == repository]
+    known = queries.renames(repository, sorted({point.header.run_id for point in own}))
+    by_series = {point.series.id: known.get(point.header.run_id, NO_RENAMES) for point in own}
+    return {point.series.id: by_series.get(point.series.id, NO_RENAMES) for point in chosen}
+
+
 def _marks(
-    chosen: Sequence[SeriesPoint], placed: Sequence[RunHeader], timeline: Timeline, repository: str
+    chosen: Sequence[SeriesPoint],
+    placed: Sequence[RunHeader],
+    timeline: Timeline,
+    repository: str,
+    renames: Mapping[str, Renames],
 ) -> dict[str, list[Mark]]:
     """The landmarks of each series, by its id."""
     released = releases_on(timeline, _releases(repository), queries.positions(repository))
@@ -197,7 +225,7 @@ def _marks(
         marks[series.id] = [
             *released,
             *steps_on(timeline, own_steps),
-            *accepted_on(timeline, decisions.accepted(series)),
+            *accepted_on(timeline, decisions.following(renames[series.id]).accepted(series)),
             *environments_on(timeline, alike),
         ]
     return marks
@@ -215,10 +243,7 @@ def _releases(repository: str) -> Mapping[str, str]:
 def _show_together(chosen: Sequence[SeriesPoint], points: Sequence[SeriesPoint], history: _History) -> None:
     """Every series in one chart, and a table for each below."""
     names = series_names(chosen)
-    rows = {
-        names[point.series.id]: _rows([p for p in points if p.series.id == point.series.id], history)
-        for point in chosen
-    }
+    rows = {names[point.series.id]: _rows(history.own(point.series, points), history) for point in chosen}
     marks = {(m.slot, m.text): m for own in history.marks.values() for m in own}
     event = draw(
         overlay_chart(rows, timeline=history.timeline, marks=list(marks.values())),
@@ -228,7 +253,8 @@ def _show_together(chosen: Sequence[SeriesPoint], points: Sequence[SeriesPoint],
         "its own oldest centre. The tables below the chart hold every number.",
     )
     _lead_to_commit(event, history.commits)
-    for name, own in rows.items():
+    for point, (name, own) in zip(chosen, rows.items(), strict=True):
+        _name_older(point.series.case.label, own)
         with st.expander(f"All numbers of {name}"):
             _show_table(own)
 
@@ -276,10 +302,18 @@ def _show_one(known: SeriesPoint, points: Sequence[SeriesPoint], history: _Histo
         alt=trend_charts.describe_trend(rows, series=known.series),
     )
     _lead_to_commit(event, history.commits)
+    _name_older(label, rows)
     with st.expander(f"All numbers of {label}"):
         _show_table(rows)
         if marks:
             _show_marks(marks, history.timeline)
+
+
+def _name_older(label: str, rows: Sequence[TrendRow]) -> None:
+    """Say what the benchmark was called where it had another name."""
+    older = sorted({row.point.series.case.label for row in rows} - {label})
+    if older:
+        st.caption(f"Points of {literal(label)} from before it was renamed: {literal(', '.join(older))}.")
 
 
 def _lead_to_commit(event: object, commits: Mapping[str, Commit]) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from builders import EPOCH, a_header, a_line_of_commits, a_run, a_sha
+import pytest
+from builders import EPOCH, a_header, a_line_of_commits, a_measurement, a_run, a_sha
 from pages import specs_of, text_of
 from rows import a_point, a_timeline
+from triage_events import an_event
 
 from dashboard.charts.overlay import landmark_layers, overlay_chart
 from dashboard.charts.trend import trend_chart, value_axis
@@ -15,7 +18,7 @@ from dashboard.landmarks import Landmark, Mark, environments_on, releases_on, st
 from dashboard.trend import trend_rows
 from store.change_points import ChangePoint, save_change_points
 from store.database import Database
-from store.records import GitTag
+from store.records import Case, GitTag
 from store.runs import save_run
 from store.triage import save_triage_events
 from store.triage_events import Action, Scope, TriageEvent
@@ -124,6 +127,51 @@ def test_the_trend_marks_releases_steps_and_accepted_changes(tmp_path: Path, ope
     assert "step +5.00 %" in page
     assert "accepted by Ada: wanted for accuracy" in page
     assert '"field": "short"' in json.dumps(specs_of(app))  # the words of the marks
+
+
+def a_renamed_store(folder: Path) -> tuple[Database, SeriesKey]:
+    """Six commits, the last two under a new name; a change of the third was accepted under the old one."""
+    database = Database(folder / "renamed.duckdb")
+    for number in range(1, 7):
+        name, before = ("soft_max", None) if number < 5 else ("softmax", "soft_max")
+        measurement = a_measurement(name, renamed_from=before)
+        run = a_run(number, measurements=(measurement,), history=a_line_of_commits(number))
+        save_run(database, run)
+    event = an_event(Action.ACCEPT, scope=Scope(benchmark="soft_max"), commit_sha=a_sha(3), decided_by="Ada")
+    save_triage_events(database, [event])
+    return database, run.series_key(measurement)
+
+
+@pytest.mark.parametrize("charts", ["one for each", "together"])
+def test_a_renamed_benchmark_keeps_its_points_and_accepted_changes_on_its_trend(
+    tmp_path: Path, open_page: OpenPage, charts: str
+) -> None:
+    database, series = a_renamed_store(tmp_path)
+    other = replace(series, case=Case("soft_max", series.case.parameters))
+
+    app = open_page(database.url, "trends", series=[series.id, other.id], charts=charts)
+    alone = text_of(open_page(database.url, "trends", series=series.id))
+
+    assert not app.exception
+    assert "accepted by Ada" in alone
+    page = text_of(app)
+    assert "from before it was renamed: soft\\_max" in page
+    for number in range(1, 7):  # each under the series that it was measured as
+        measured_as = other if number < 5 else series
+        assert f"run={a_header(number).run_id}&amp;series={measured_as.id}" in page
+
+
+def test_the_old_name_is_followed_no_further_than_it_was_given_up(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    database, series = a_renamed_store(tmp_path)
+    both = (a_measurement("softmax", renamed_from="soft_max"), a_measurement("soft_max"))
+    save_run(database, a_run(7, measurements=both, history=a_line_of_commits(7)))
+
+    page = text_of(open_page(database.url, "trends", series=series.id))
+
+    assert "accepted by Ada" not in page
+    assert "before it was renamed" not in page
 
 
 def test_several_series_share_one_chart_when_asked(busy_store: Database, open_page: OpenPage) -> None:
