@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from alerts.baseline import distance, is_usable
 from alerts.errors import NothingToJudge
 from alerts.policy import Policy
-from alerts.renames import NO_RENAMES, Renames
 from alerts.steps import METHOD_VERSION, find_steps
 from store import shown
 from store.change_points import ChangePoint, save_change_points
 from store.commits import first_parent_line, load_commits
+from store.older_names import NO_RENAMES, Renames
 from store.renames import load_renames
 from store.series import load_points
 

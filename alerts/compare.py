@@ -15,9 +15,9 @@ from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines
 from alerts.naming import runs_named
 from alerts.partner import choose_partner
 from alerts.policy import Policy
-from alerts.renames import Renames
 from alerts.standing import settle
 from store import shown
+from store.older_names import Renames
 from store.records import Reason
 from store.renames import load_renames
 from store.runs import load_run

@@ -12,10 +12,10 @@ from alerts.errors import NothingToJudge, TriageRefused
 from alerts.inbox import History, confirmed_changes, decide
 from alerts.naming import newest_run, runs_named
 from alerts.renamed_runs import renames_of_runs
-from alerts.renames import NO_RENAMES, Renames
 from alerts.triage import Decisions
 from store import shown
 from store.commits import load_commits
+from store.older_names import NO_RENAMES, Renames
 from store.places import load_centers, load_places, load_series
 from store.records import RecordInvalid, Standing
 from store.renames import load_renames

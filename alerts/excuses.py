@@ -7,9 +7,9 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from alerts.renamed_runs import renames_of_runs
-from alerts.renames import NO_RENAMES
 from alerts.triage import Decisions
 from alerts.verdicts import CHANGES
+from store.older_names import NO_RENAMES
 from store.triage import load_triage_events
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from alerts.baseline import conditions, distance, on_line
 from alerts.judge import Evidence
 from alerts.landmarks import load_landmarks
 from alerts.partner import partner_id
-from alerts.renames import Renames
 from store.commits import first_parent_line, load_commits
 from store.errors import RunNotFound
+from store.older_names import Renames
 from store.releases import load_tags, releases
 from store.renames import load_renames
 from store.runs import find_runs, load_run

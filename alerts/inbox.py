@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from alerts.renames import NO_RENAMES
 from store.commits import first_parent_line, positions
+from store.older_names import NO_RENAMES
 from store.records import Outcome, Reason
 from store.triage_events import Action
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import date
 
-    from alerts.renames import Renames
     from alerts.triage import Decisions
+    from store.older_names import Renames
     from store.places import Place
     from store.records import Commit, SeriesKey, Verdict
     from store.triage_events import TriageEvent

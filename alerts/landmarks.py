@@ -13,9 +13,9 @@ from store.triage import load_triage_events
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from alerts.renames import Renames
     from store.change_points import ChangePoint
     from store.database import Database
+    from store.older_names import Renames
     from store.records import Commit, RunHeader, SeriesKey
 
 

@@ -18,11 +18,11 @@ from alerts.judging import judge_run
 from alerts.message import compose
 from alerts.news import Due, Selection, code_of, flags, recovered, select, waiting
 from alerts.renamed_runs import renames_of_runs
-from alerts.renames import NO_RENAMES
 from alerts.triage import Decisions
 from alerts.webhook_forms import render_body
 from store import shown
 from store.commits import first_parent_line, load_commits
+from store.older_names import NO_RENAMES
 from store.outbox import last_queued, told
 from store.outbox_records import Channel, Draft, Fact, News, message_key
 from store.records import BaselineKind, Outcome, Standing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from alerts.renames import Renames
+from store.older_names import Renames
 from store.renames import load_benchmark_names, load_renames
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from alerts.renames import NO_RENAMES, Renames
+from store.older_names import NO_RENAMES, Renames
 from store.triage_events import Action, TriageEvent
 
 if TYPE_CHECKING:

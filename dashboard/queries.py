@@ -29,9 +29,9 @@ from store.database import Database
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from alerts.renames import Renames
     from store.change_points import ChangePoint
     from store.machines import MachineState
+    from store.older_names import Renames
     from store.records import Commit, Failure, Measurement, RunHeader, SeriesPoint, Verdict
     from store.studies import AaStudy
 

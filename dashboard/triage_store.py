@@ -10,12 +10,12 @@ import streamlit as st
 
 from alerts import deciding
 from alerts.excuses import excuse_of
-from alerts.renames import NO_RENAMES
 from alerts.triage import Decisions
 from alerts.triage_words import excuse_words
 from dashboard.queries import LOCK_DEADLINE_S, Stamp, renames, stamp, store_url
 from store import triage as store_triage
 from store.database import Database
+from store.older_names import NO_RENAMES
 from store.triage_events import Scope
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from alerts.inbox import Change
-    from alerts.renames import Renames
+    from store.older_names import Renames
     from store.records import SeriesPoint, Verdict
     from store.triage_events import Action, TriageEvent
 

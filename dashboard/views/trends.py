@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from alerts.renames import NO_RENAMES
 from alerts.triage import Decisions
 from dashboard import queries, states, url_state
 from dashboard.charts import trend as trend_charts
@@ -25,12 +24,13 @@ from dashboard.triage_store import events
 from dashboard.views.drawing import draw
 from store import shown
 from store.errors import ConfigurationInvalid
+from store.older_names import NO_RENAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from alerts.renames import Renames
     from dashboard.landmarks import Mark
+    from store.older_names import Renames
     from store.records import Commit, RunHeader, SeriesKey, SeriesPoint, Verdict
 
 SERIES_MAX = 8

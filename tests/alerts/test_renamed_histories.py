@@ -12,11 +12,11 @@ from alerts.change_points import histories_along, renames_along, search
 from alerts.compare import compare
 from alerts.message import compose
 from alerts.policy import Policy
-from alerts.renames import Renames
 from alerts.stepforms import render_steps, steps_json
 from alerts.terminal import render_text
 from store.change_points import load_change_points
 from store.database import Database
+from store.older_names import Renames
 from store.records import Case, Outcome, Reason
 from store.runs import save_run
 

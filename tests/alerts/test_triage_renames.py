@@ -15,9 +15,9 @@ from triage_events import an_event
 
 from alerts.cli import alerts
 from alerts.deciding import load_changes
-from alerts.renames import Renames
 from alerts.triage import Decisions
 from store.database import Database
+from store.older_names import Renames
 from store.records import Case
 from store.runs import save_run
 from store.triage import save_triage_events
