@@ -148,10 +148,9 @@ def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:
 
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
-    for reason, why, members in by_reason(rows):
-        named = ", ".join(_code(row.label) for row in members[:_NAMED_IN_GROUP])
-        more = f" and {len(members) - _NAMED_IN_GROUP} more" if len(members) > _NAMED_IN_GROUP else ""
-        yield f"{_safe(reason)} ({len(members)}): {_reason(why)}: {named}{more}"
+    for reason, why, labels in by_reason(rows):
+        named = shown.enumerated([_code(label) for label in labels], most=_NAMED_IN_GROUP)
+        yield f"{_safe(reason)} ({len(labels)}): {_safe(why)}: {named}"
 
 
 def _unchanged(message: Message) -> Iterable[str]:
@@ -179,10 +178,6 @@ def _effect(effect: str) -> str:
     """The change itself in bold, its interval behind it."""
     change, _, interval = effect.partition(" (")
     return f"<strong>{_safe(change)}</strong>{_safe(f' ({interval}' if interval else '')}"
-
-
-def _reason(why: str) -> str:
-    return _safe(shown.one_line(why, limit=600))
 
 
 def _small(text: str) -> str:

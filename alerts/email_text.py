@@ -99,9 +99,9 @@ def _not_measured(item: NotMeasured) -> Iterable[str]:
 
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
-    for reason, why, members in by_reason(rows):
-        yield from _wrapped(f"{reason} ({len(members)}): {shown.one_line(why, limit=600)}", "  ")
-        yield from (f"  {line}" for line in _names(members))
+    for reason, why, labels in by_reason(rows):
+        yield from _wrapped(f"{reason} ({len(labels)}): {why}", "  ")
+        yield from (f"  {line}" for line in _names(labels))
 
 
 def _unchanged(message: Message) -> str:
@@ -112,10 +112,10 @@ def _unchanged(message: Message) -> str:
     return f"{len(message.unchanged)} unchanged{seen}."
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
+def _names(labels: Sequence[str]) -> list[str]:
     """A list of names, cut short; a name is never broken, since it may be searched for."""
-    named = [shown.visible(row.label, limit=_LABEL_LIMIT) for row in rows[:_NAMED_IN_GROUP]]
-    more = len(rows) - len(named)
+    named = [shown.visible(label, limit=_LABEL_LIMIT) for label in labels[:_NAMED_IN_GROUP]]
+    more = len(labels) - len(named)
     return [*(f"  {name}" for name in named), *([f"  and {more} more"] if more else [])]
 
 

@@ -250,13 +250,9 @@ def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:
 
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
-    for reason, why, members in by_reason(rows):
-        named = ", ".join(code(row.label, limit=80) for row in members[:_NAMED_IN_GROUP])
-        more = len(members) - _NAMED_IN_GROUP
-        yield (
-            f"- {prose(reason)} ({len(members)}): {prose(shown.one_line(why, limit=600))}: "
-            f"{named}{f' and {more} more' if more > 0 else ''}"
-        )
+    for reason, why, labels in by_reason(rows):
+        named = shown.enumerated([code(label, limit=80) for label in labels], most=_NAMED_IN_GROUP)
+        yield f"- {prose(reason)} ({len(labels)}): {prose(why)}: {named}"
 
 
 def _reproduce(command: str | None) -> list[str]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 BUILTIN = "builtin"  # how a run names the suite that comes with the collector
 _WORST = 5
+_WHY_LIMIT = 600
 _SPREAD_WORTH_A_WORD = 1.5
 
 
@@ -158,13 +159,13 @@ def compose(judgement: RunJudgement) -> Message:
     )
 
 
-def by_reason(rows: Iterable[Row]) -> list[tuple[Reason, str, list[Row]]]:
-    """Rows that are inconclusive for the same reason, most rows first, each with its message."""
-    groups: dict[tuple[Reason, str], list[Row]] = {}
+def by_reason(rows: Iterable[Row]) -> list[tuple[Reason, str, list[str]]]:
+    """What is inconclusive for the same reason, most first: the reason, why on one line, the labels."""
+    groups: dict[tuple[Reason, str], list[str]] = {}
     for row in rows:
-        groups.setdefault((row.verdict.reason, row.verdict.message), []).append(row)
-    found = [(reason, message, members) for (reason, message), members in groups.items()]
-    return sorted(found, key=lambda group: (-len(group[2]), group[0], group[1]))
+        groups.setdefault((row.verdict.reason, row.verdict.message), []).append(row.label)
+    found = sorted(groups.items(), key=lambda group: (-len(group[1]), *group[0]))
+    return [(reason, shown.one_line(why, limit=_WHY_LIMIT), labels) for (reason, why), labels in found]
 
 
 def _row(item: JudgedPoint) -> Row:
@@ -279,7 +280,7 @@ def _renames(judgement: RunJudgement) -> str:
     names = dict.fromkeys(
         f"{shown.visible(old)} to {shown.visible(case.benchmark)}" for old, case in judgement.renamed
     )
-    return _enumerated(list(names))
+    return shown.enumerated(list(names), most=_WORST)
 
 
 def _drifts(judgement: RunJudgement) -> Iterable[str]:
@@ -292,20 +293,16 @@ def _drifts(judgement: RunJudgement) -> Iterable[str]:
     decided = [_drift(item) for item in apart if item.verdict.reason is Reason.DRIFTED]
     silent = [_drift(item) for item in apart if item.verdict.outcome is Outcome.UNCHANGED]
     if decided:
-        yield f"Drift: {_enumerated(decided)}. No single commit shows it; the runs just before do not differ."
+        named = shown.enumerated(decided, most=_WORST)
+        yield f"Drift: {named}. No single commit shows it; the runs just before do not differ."
     if silent:
-        yield f"Since earlier, and not by this commit: {_enumerated(silent)}."
+        yield f"Since earlier, and not by this commit: {shown.enumerated(silent, most=_WORST)}."
 
 
 def _drift(item: JudgedPoint) -> str:
     drift, label = item.verdict.drift, item.point.series.case.label
     said = "" if drift is None else f" {shown.change(drift.effect)} since {shown.visible(drift.since)}"
     return f"{shown.visible(label, limit=LABEL_LIMIT)}{said}"
-
-
-def _enumerated(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _WORST} more" if len(words) > _WORST else ""
-    return f"{', '.join(words[:_WORST])}{more}"
 
 
 def _thresholds(judgement: RunJudgement) -> Iterable[str]:
@@ -325,8 +322,8 @@ def _excuses(rows: Sequence[Row]) -> Iterable[str]:
             if event is not None:
                 about.setdefault(event.event_id, (words(event), []))[1].append(row.label)
     for said, labels in about.values():
-        named = _enumerated([shown.visible(label, limit=LABEL_LIMIT) for label in labels])
-        yield f"{len(labels)} {said} ({named})"
+        named = [shown.visible(label, limit=LABEL_LIMIT) for label in labels]
+        yield f"{len(labels)} {said} ({shown.enumerated(named, most=_WORST)})"
 
 
 def _not_measured(judgement: RunJudgement) -> Iterable[NotMeasured]:

@@ -76,11 +76,10 @@ def _sessions(rows: Iterable[Row]) -> Iterable[str]:
 
 
 def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
-    for reason, why, members in by_reason(rows):
-        yield f"Inconclusive, {reason} ({len(members)}): {shown.one_line(why, limit=600)}"
-        named = [shown.visible(row.label, limit=_LABEL_LIMIT) for row in members[:_NAMED_IN_GROUP]]
-        more = len(members) - len(named)
-        yield f"  {', '.join(named)}{f' and {more} more' if more else ''}"
+    for reason, why, labels in by_reason(rows):
+        named = [shown.visible(label, limit=_LABEL_LIMIT) for label in labels]
+        yield f"Inconclusive, {reason} ({len(labels)}): {why}"
+        yield f"  {shown.enumerated(named, most=_NAMED_IN_GROUP)}"
 
 
 def _not_measured(items: Iterable[NotMeasured]) -> Iterable[str]:

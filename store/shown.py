@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from store.records import Quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from store.records import Interval
 
 _UNITS = ((1e3, "s"), (1.0, "ms"), (1e-3, "us"), (1e-6, "ns"))
@@ -79,6 +81,12 @@ def probability(value: float | None) -> str:
 def count(number: int, noun: str) -> str:
     """A number with its noun: ``1 run``, ``3 runs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def enumerated(words: Sequence[str], *, most: int) -> str:
+    """The first words, and how many are left out: ``gather, softmax and 3 more``."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return f"{', '.join(words[:most])}{more}"
 
 
 def short(sha: str | None) -> str:
