@@ -39,7 +39,7 @@ from dashboard.tables import (
 from dashboard.url_state import page_address
 from dashboard.views.drawing import draw
 from store import shown
-from store.records import Outcome
+from store.records import Outcome, Reason
 from store.sessions import both_sessions, short_run
 
 if TYPE_CHECKING:
@@ -171,6 +171,10 @@ def _show_head(header: RunHeader, commits: Mapping[str, Commit]) -> None:
 
 def _show_sentinels(measured: Sequence[SeriesPoint], verdicts: Mapping[str, Verdict]) -> None:
     """Whether the machine stood still, as far as the fixed calls of every run tell."""
+    voided = next((v for v in verdicts.values() if v.reason is Reason.MACHINE_MOVED), None)
+    if voided is not None:
+        st.warning(f"No verdict on this run: {literal(voided.message)}.")
+        return
     sentinels = [point for point in measured if SENTINEL in point.tags]
     judged = [verdict for point in sentinels if (verdict := verdicts.get(point.series.id)) is not None]
     moved = [v for v in judged if v.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)]

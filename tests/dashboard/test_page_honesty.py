@@ -1,0 +1,57 @@
+"""What the pages say where a number is missing or cannot be trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import a_measurement, a_run, a_sha
+from pages import text_of
+
+from alerts.judging import judge_run
+from store.database import Database
+from store.runs import save_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pages import OpenPage
+
+    from store.records import Measurement, Run
+
+NEWEST = 8
+
+
+def measure(database: Database, commit: int, *measurements: Measurement, number: int = 0) -> Run:
+    run = a_run(commit, number=number, measurements=measurements)
+    save_run(database, run)
+    return run
+
+
+def watched(seed: int, *, sentinel: float = 0.5, softmax: float = 0.25) -> tuple[Measurement, ...]:
+    """A benchmark and a sentinel."""
+    return (
+        a_measurement("softmax", median_ms=softmax, seed=seed),
+        a_measurement("sentinel_copy", median_ms=sentinel, seed=seed, tags=("sentinel",)),
+    )
+
+
+@pytest.fixture
+def steady(tmp_path: Path) -> Database:
+    """One run on each of seven commits."""
+    database = Database(tmp_path / "kernelwatch.duckdb")
+    for commit in range(1, NEWEST):
+        measure(database, commit, *watched(commit))
+    return database
+
+
+def test_a_run_whose_sentinels_moved_never_reads_as_a_machine_that_stood_still(
+    steady: Database, open_page: OpenPage
+) -> None:
+    moved = measure(steady, NEWEST, *watched(NEWEST, sentinel=0.52, softmax=0.26))
+    judge_run(steady, moved.header.run_id)
+
+    page = text_of(open_page(steady.url, "commit", sha=a_sha(NEWEST)))
+
+    assert "No verdict on this run: the machine moved" in page
+    assert "none of them moved" not in page
