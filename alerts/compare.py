@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from alerts.policy import Rules
     from store.database import Database
-    from store.records import RunHeader, SeriesKey, SeriesPoint, Verdict
+    from store.records import Failure, RunHeader, SeriesKey, SeriesPoint, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,24 +73,40 @@ def compare(
         AlertsError: a side names nothing, or the two have no GPU in common.
         StoreError: the store cannot be read.
     """
-    rules = rules or Policy()
     sides = choose_sides(
         runs_named(database, base, checkout=checkout),
         runs_named(database, candidate, checkout=checkout),
         gpu=gpu,
     )
-    points, base_points = _points(database, sides.candidate), _points(database, sides.base)
-    failures = load_run(database, sides.judged.run_id).failures
+    judgement = _judge_sides(
+        sides,
+        _points(database, sides.candidate),
+        _points(database, sides.base),
+        failures=load_run(database, sides.judged.run_id).failures,
+        declared=load_renames(database, sides.judged.repository),
+        rules=rules or Policy(),
+    )
+    return excused(database, judgement, at=datetime.now(UTC))
+
+
+def _judge_sides(
+    sides: Sides,
+    points: Sequence[SeriesPoint],
+    base_points: Sequence[SeriesPoint],
+    *,
+    failures: tuple[Failure, ...],
+    declared: Sequence[tuple[str, str]],
+    rules: Rules,
+) -> RunJudgement:
+    """The candidate side's newest run; the base side is read under the names of the candidate's."""
     failed = {failure.case.benchmark for failure in failures if failure.case is not None}
     base_names = _names(base_points)
-    renames = Renames.between(
-        load_renames(database, sides.judged.repository), _names(points) | failed, base_names
-    )
-    base_points = renames.points(base_points)
-    judged, baselines = _judge_newest(points, sides, base_points, rules)
+    renames = Renames.between(declared, _names(points) | failed, base_names)
+    base = renames.points(base_points)
+    judged, baselines = _judge_newest(points, sides, base, rules)
     answered = {item.point.series.case for item in judged} | {failure.case for failure in failures}
-    expected = {point.series.case for point in base_points if SENTINEL not in point.tags}
-    judgement = RunJudgement(
+    expected = {point.series.case for point in base if SENTINEL not in point.tags}
+    return RunJudgement(
         header=sides.judged,
         judged=judged,
         failures=failures,
@@ -103,7 +119,6 @@ def compare(
             if old in base_names
         ),
     )
-    return excused(database, judgement, at=datetime.now(UTC))
 
 
 def _judge_newest(
