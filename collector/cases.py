@@ -110,16 +110,7 @@ def benchmark(
     )
 
     def attach(function: Function) -> Function:
-        name = getattr(function, "__name__", None)
-        if not inspect.isfunction(function):
-            raise TypeError(f"@benchmark(...) decorates a function, not {function!r}")
-        if name is None or not name.startswith(PREFIX):
-            raise ValueError(
-                f"@benchmark(...) decorates {name}, which nobody would run: call it {PREFIX}{name}, "
-                f"since benchmarks are the functions whose name begins with {PREFIX}"
-            )
-        if options.renamed_from == name.removeprefix(PREFIX):
-            raise ValueError(f"{name} cannot be renamed from itself: give the name that it had before")
+        _check_function(function, options)
         setattr(function, OPTIONS_ATTRIBUTE, options)
         return function
 
@@ -226,6 +217,20 @@ def call_with_parameters(function: Callable[..., Any], parameters: Mapping[str, 
     if any(p.kind is p.VAR_KEYWORD for p in wanted):
         return function(**parameters)
     return function(**{p.name: parameters[p.name] for p in wanted if p.name in parameters})
+
+
+def _check_function(function: Any, options: Options) -> None:
+    """Refuse to decorate what would never run as a benchmark, or not with these options."""
+    name = getattr(function, "__name__", None)
+    if not inspect.isfunction(function):
+        raise TypeError(f"@benchmark(...) decorates a function, not {function!r}")
+    if name is None or not name.startswith(PREFIX):
+        raise ValueError(
+            f"@benchmark(...) decorates {name}, which nobody would run: call it {PREFIX}{name}, "
+            f"since benchmarks are the functions whose name begins with {PREFIX}"
+        )
+    if options.renamed_from == name.removeprefix(PREFIX):
+        raise ValueError(f"{name} cannot be renamed from itself: give the name that it had before")
 
 
 def _check_work(name: str, work: Any) -> None:
