@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from collector.instrument.policies import ClockPolicy
-
-_HALF = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,14 +119,13 @@ def compare(
     calls = {name: Call(fn) for name, fn in implementations.items()}
     chosen = UnlockedClockPolicy() if policy is None else policy
     method = Method(
-        budget=budget.halved(),
-        iterations=None if iterations is None else math.ceil(iterations / 2),
+        budget=budget,
+        iterations=iterations,
         flush_l2=flush_l2,
         count_copies=count_copies,
         launches_from_any_thread=launches_from_any_thread,
         allow_events=allow_events,
-        warmup_share=_HALF,
-    )
+    ).halved()
     samples: dict[str, list[Sample]] = {name: [] for name in calls}
     pacers = {name: Pacer(hold=chosen.paces) for name in calls}
     with claimed_gpu(device) as gpu, chosen.applied(gpu.uuid):

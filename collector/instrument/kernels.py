@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from collector.calls import Call
@@ -46,6 +46,15 @@ class Method:
     def __post_init__(self) -> None:
         if self.iterations is not None and self.iterations < 1:
             raise ValueError(f"iterations is {self.iterations}: give at least 1, or None for what fits")
+
+    def halved(self) -> Method:
+        """For one of two halves of a window."""
+        return replace(
+            self,
+            budget=self.budget.halved(),
+            iterations=None if self.iterations is None else math.ceil(self.iterations / 2),
+            warmup_share=self.warmup_share / 2,
+        )
 
     def rig(self, timer: Timer, gpu: Gpu, pacer: Pacer) -> Rig:
         """What a window is measured with."""

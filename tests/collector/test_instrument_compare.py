@@ -117,6 +117,25 @@ def test_fewer_than_two_are_no_comparison(world: GpuWorld, names: list[str]) -> 
     assert world.log == []
 
 
+@pytest.mark.parametrize("iterations", [0, -3])
+def test_no_iterations_are_refused_in_the_numbers_of_the_caller(world: GpuWorld, iterations: int) -> None:
+    with pytest.raises(ValueError, match=f"iterations is {iterations}: give at least 1"):
+        compare(three(world), iterations=iterations)
+
+    assert world.log == []
+
+
+def test_a_warning_points_at_the_line_that_compares(world: GpuWorld) -> None:
+    def writes_back() -> None:
+        world.launch(2.0)
+        world.copy(1.0)
+
+    with pytest.warns(UserWarning, match="copies and memsets take") as caught:
+        compare({"ours": writes_back, "torch": world.kernel(2.0)}, iterations=10)
+
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 def launched_elsewhere(work: Callable[[], object]) -> Callable[[], None]:
     def call() -> None:
         thread = threading.Thread(target=work)
