@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from alerts.order import PLACES, Kind, kind_of, worst_first
 from dashboard.timeline import is_on_line
+from store.older_names import NO_RENAMES
 from store.records import PairedRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from store.records import Failure, RunHeader, SeriesPoint, Verdict
+    from store.older_names import Renames
+    from store.records import Case, Failure, RunHeader, SeriesPoint, Verdict
 
 
 class Side(StrEnum):
@@ -163,8 +165,11 @@ def latest_rows(
     *,
     newest: Sequence[RunHeader] = (),
     failures: Mapping[str, Sequence[Failure]] | None = None,
+    renames: Mapping[str, Renames] | None = None,
 ) -> list[LatestRow]:
     """The newest word on every benchmark on each side of the main line, worst first.
+
+    A benchmark that a newer run carries on under another name has no row under the older one.
 
     Args:
         points: the newest measurement of each series on each side.
@@ -172,7 +177,10 @@ def latest_rows(
         line: the main line, see ``dashboard.timeline.main_line``.
         newest: the newest runs, see ``newest_runs``.
         failures: what failed in them, by run id.
+        renames: the older names of what they measured, by run id.
     """
+    points = list(points)
+    answered = _answered(points, newest, failures or {})
     standing = {(*_conditions(header), side_of(header, line)): header for header in newest}
     failed = {
         (header.run_id, failure.case): failure
@@ -185,6 +193,8 @@ def latest_rows(
         side = side_of(point.header, line)
         current = standing.get((*_conditions(point.header), side))
         newer = current if current is not None and current.started_at > point.header.started_at else None
+        if newer is not None and _carried_on(point, newer, answered, renames or {}):
+            continue
         failure = failed.get((newer.run_id, point.series.case)) if newer else None
         if newer is not None and failure is not None:
             told.add((newer.run_id, point.series.case))
@@ -205,6 +215,32 @@ def latest_rows(
         if failure.case is None or (header.run_id, failure.case) not in told
     ]
     return sorted(rows, key=_row_place)
+
+
+def _answered(
+    points: Iterable[SeriesPoint],
+    newest: Iterable[RunHeader],
+    failures: Mapping[str, Sequence[Failure]],
+) -> set[tuple[str, Case]]:
+    """The cases that runs have a word on, each with the run's id."""
+    measured = {(point.header.run_id, point.series.case) for point in points}
+    return measured | {
+        (header.run_id, failure.case)
+        for header in newest
+        for failure in failures.get(header.run_id, ())
+        if failure.case is not None
+    }
+
+
+def _carried_on(
+    point: SeriesPoint,
+    newer: RunHeader,
+    answered: set[tuple[str, Case]],
+    renames: Mapping[str, Renames],
+) -> bool:
+    """Whether a newer run has a word on a point's benchmark under the name that it has there."""
+    case = renames.get(newer.run_id, NO_RENAMES).case(point.series.case)
+    return case is not point.series.case and (newer.run_id, case) in answered
 
 
 def summarize(

@@ -23,12 +23,14 @@ from dashboard.latest import (
 from dashboard.overview_tables import kinds_line, machines_table, series_table
 from dashboard.since import SINCE_VERDICT, Since, changes_since, moved_first, references
 from dashboard.timeline import main_line
+from store.older_names import NO_RENAMES
 from store.records import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dashboard.differences import Difference
+    from store.older_names import Renames
     from store.records import Commit, RunHeader
 
 # A series that none of these runs measured is no longer news.
@@ -56,30 +58,49 @@ def show() -> None:
         for sha, commit in queries.commits(repository).items()
     }
     line = main_line(recent, commits)
-    rows = _rows(recent, line)
+    newest = newest_runs(recent, line)
+    renames = _renames(newest)
+    rows = _rows(recent, newest, line, renames)
     st.subheader("Where each GPU stands")
     st.html(machines_table(summarize(recent, rows, line), commits))
     st.subheader("Latest word on each benchmark")
-    _show_rows(rows, recent, line, commits)
+    _show_rows(rows, recent, line, commits, renames)
     st.caption(
         f"From the newest {count_of(len(recent), 'run')}, at most {RUNS_PER_GPU} of each GPU. "
         "An effect is (candidate \u2212 baseline) / baseline: positive is slower. Its bar spans \u00b15 %."
     )
 
 
-def _rows(recent: Sequence[RunHeader], line: frozenset[str]) -> list[LatestRow]:
+def _renames(newest: Sequence[RunHeader]) -> dict[str, Renames]:
+    """The older names of what the newest runs measured, by run id."""
+    runs: dict[str, list[str]] = {}
+    for header in newest:
+        runs.setdefault(header.repository, []).append(header.run_id)
+    return {
+        run_id: names
+        for repository, run_ids in runs.items()
+        for run_id, names in queries.renames(repository, sorted(run_ids)).items()
+    }
+
+
+def _rows(
+    recent: Sequence[RunHeader],
+    newest: Sequence[RunHeader],
+    line: frozenset[str],
+    renames: Mapping[str, Renames],
+) -> list[LatestRow]:
     points = [
         point
         for side in Side
         for point in queries.newest_points([h.run_id for h in recent if side_of(h, line) is side])
     ]
-    newest = newest_runs(recent, line)
     return latest_rows(
         points,
         queries.verdicts(sorted({point.header.run_id for point in points})),
         line,
         newest=newest,
         failures=queries.failures([header.run_id for header in newest]),
+        renames=renames,
     )
 
 
@@ -88,6 +109,7 @@ def _show_rows(
     recent: Sequence[RunHeader],
     line: frozenset[str],
     commits: Mapping[str, Commit],
+    renames: Mapping[str, Renames],
 ) -> None:
     since = url_state.switch(
         "Change since", "since", list(_SINCE_WORDS), default=SINCE_VERDICT, show=_SINCE_WORDS.__getitem__,
@@ -106,7 +128,7 @@ def _show_rows(
     everything = len(kept) <= _ROWS_AT_FIRST or url_state.flag(f"Show all {len(kept):,} rows", "all")
     shown = kept if everything else kept[:_ROWS_AT_FIRST]
     excuses = triage_store.excuses((row.point, row.verdict) for row in shown if row.point is not None)
-    st.html(series_table(shown, commits, _trails(shown, recent, line), changes, excuses))
+    st.html(series_table(shown, commits, _trails(shown, recent, line, renames), changes, excuses))
     if len(shown) < len(kept):
         st.caption(f"The worst {len(shown):,} of {len(kept):,} rows are shown.")
 
@@ -160,16 +182,23 @@ def _changes(
 
 
 def _trails(
-    rows: Sequence[LatestRow], recent: Sequence[RunHeader], line: frozenset[str]
+    rows: Sequence[LatestRow],
+    recent: Sequence[RunHeader],
+    line: frozenset[str],
+    renames: Mapping[str, Renames],
 ) -> dict[tuple[str, str], list[float]]:
-    """The newest centres of each series on the main line, oldest first."""
-    on_line = [header.run_id for header in recent if side_of(header, line) is Side.MAIN]
-    shown = {(row.point.series.id, row.header.repository) for row in rows if row.point is not None}
-    return {
-        place: [center for _, center in trail]
-        for place, trail in queries.centers(on_line).items()
-        if place in shown
-    }
+    """The newest centres of each series on the main line, oldest first, those under older names too."""
+    known = queries.centers([header.run_id for header in recent if side_of(header, line) is Side.MAIN])
+    trails = {}
+    for row in rows:
+        if row.point is None:
+            continue
+        series, repository = row.point.series, row.header.repository
+        older = renames.get(row.point.header.run_id, NO_RENAMES).earlier(series)
+        trails[series.id, repository] = [
+            center for key in (*older, series) for _, center in known.get((key.id, repository), ())
+        ]
+    return trails
 
 
 if __name__ == "__main__":

@@ -55,3 +55,34 @@ def test_a_run_whose_sentinels_moved_never_reads_as_a_machine_that_stood_still(
 
     assert "No verdict on this run: the machine moved" in page
     assert "none of them moved" not in page
+
+
+def test_the_overview_misses_no_benchmark_that_goes_on_under_another_name(
+    steady: Database, open_page: OpenPage
+) -> None:
+    renamed = a_measurement("row_softmax", seed=NEWEST, renamed_from="softmax")
+    run = measure(steady, NEWEST, renamed, watched(NEWEST)[1])
+    judge_run(steady, run.header.run_id)
+
+    page = text_of(open_page(steady.url))
+
+    assert "row_softmax[rows=1024]" in page
+    assert ">softmax[rows=1024]" not in page
+    assert "missing" not in page.partition("Latest word")[2].partition("</table>")[0].partition("tbody")[2]
+
+
+def test_a_trend_on_the_overview_goes_back_behind_a_rename(steady: Database, open_page: OpenPage) -> None:
+    renamed = a_measurement("row_softmax", seed=NEWEST, renamed_from="softmax")
+    measure(steady, NEWEST, renamed, watched(NEWEST)[1])
+
+    row = text_of(open_page(steady.url)).partition("row_softmax[rows=1024]</a>")[2].partition("</tr>")[0]
+
+    assert "kw-spark" in row
+
+
+def test_what_a_suite_gave_up_without_a_new_name_is_missing(steady: Database, open_page: OpenPage) -> None:
+    measure(steady, NEWEST, a_measurement("row_softmax", seed=NEWEST), watched(NEWEST)[1])
+
+    row = text_of(open_page(steady.url)).partition(">softmax[rows=1024]</a>")[2].partition("</tr>")[0]
+
+    assert "missing" in row
