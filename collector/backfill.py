@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -11,14 +12,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.attempts import COMMIT_ERRORS, failed_run, has_number
+from collector.attempts import COMMIT_ERRORS, failed_run
 from collector.checkout import top_folder
 from collector.errors import CollectorError
+from store.errors import StoreError
 from store.git import Repository
 from store.git_ranges import commits_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from collector.attempts import Attempts, Machine
     from collector.run import Plan
@@ -40,6 +43,7 @@ class Ended(StrEnum):
     TIME = "--for"
     INTERRUPTED = "an interrupt"
     MACHINE = "an error of the machine"
+    STORE = "an error of the store or of git"
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,15 @@ class Backfilled:
     """What was done; true whenever it is looked at.
 
     Attributes:
-        runs: what was measured, in the order in which that happened.
-        error: why the machine could not go on, or None.
+        runs: what was measured and kept, in the order in which that happened.
+        elsewhere: commits that another call measured meanwhile.
+        error: why measuring could not go on; None where it could, and where ``keep`` has said it.
     """
 
     runs: list[tuple[Commit, Run]] = field(default_factory=list)
+    elsewhere: list[Commit] = field(default_factory=list)
     ended: Ended = Ended.ALL_DONE
-    error: CollectorError | None = None
+    error: CollectorError | StoreError | None = None
 
 
 def outlook(commits: Sequence[Commit], attempts: Attempts, *, order: Order, retry_failed: bool) -> Outlook:
@@ -122,11 +128,12 @@ def midpoints(done: Sequence[bool]) -> list[int]:
 def measure_missing(
     todo: Sequence[Commit],
     measure: Callable[[Commit], Run],
-    keep: Callable[[Run], None],
+    keep: Callable[[Run], bool],
     *,
     limit: int | None,
     budget_s: float | None,
     stopped: Callable[[], bool],
+    turn: Callable[[Commit], AbstractContextManager[bool]],
     clock: Callable[[], float] = time.monotonic,
 ) -> Backfilled:
     """Measure one commit after the other, and keep each at once.
@@ -134,40 +141,59 @@ def measure_missing(
     Args:
         todo: the commits, the most wanted first.
         measure: measures one; a ``KeyboardInterrupt`` means that nothing was measured of it.
-        keep: stores a run.
+        keep: stores a run; whether it could. Where it could not, the next would fare no better.
         limit: at most so many commits; None for all.
         budget_s: none is begun that would not fit, going by the longest so far; None for no limit.
         stopped: whether somebody has asked to end between two commits.
+        turn: entered around measuring and keeping a commit; False where it is measured already.
         clock: seconds from any beginning.
     """
     done = Backfilled()
-    begun, longest = clock(), 0.0
-    for place, commit in enumerate(todo):
-        done.ended = Ended.ALL_DONE
-        if stopped():
-            done.ended = Ended.INTERRUPTED
-        elif limit is not None and place >= limit:
-            done.ended = Ended.LIMIT
-        elif budget_s is not None and clock() - begun + longest >= budget_s:
-            done.ended = Ended.TIME
-        if done.ended is not Ended.ALL_DONE:
-            break
-        started = clock()
-        try:
-            run = measure(commit)
-        except KeyboardInterrupt:
-            done.ended = Ended.INTERRUPTED
-            break
-        except CollectorError as error:
-            done.ended, done.error = Ended.MACHINE, error
-            break
-        keep(run)
-        if run.header.interrupted:
-            done.ended = Ended.INTERRUPTED
-            break
-        done.runs.append((commit, run))
-        longest = max(longest, clock() - started)
+    latest = math.inf if budget_s is None else clock() + budget_s
+    longest = 0.0
+    try:
+        for commit in todo:
+            done.ended = _before_a_commit(done, limit, stopped)
+            if done.ended is not Ended.ALL_DONE:
+                break
+            with turn(commit) as wanted:
+                started = clock()
+                if not wanted:
+                    done.elsewhere.append(commit)
+                elif started + longest >= latest:
+                    done.ended = Ended.TIME
+                else:
+                    done.ended = _measure_one(done, commit, measure, keep)
+                    longest = max(longest, clock() - started)
+            if done.ended is not Ended.ALL_DONE:
+                break
+    except KeyboardInterrupt:
+        done.ended = Ended.INTERRUPTED
+    except CollectorError as error:
+        done.ended, done.error = Ended.MACHINE, error
+    except StoreError as error:
+        done.ended, done.error = Ended.STORE, error
     return done
+
+
+def _before_a_commit(done: Backfilled, limit: int | None, stopped: Callable[[], bool]) -> Ended:
+    """Why no other commit may be begun, or that it may."""
+    if stopped():
+        return Ended.INTERRUPTED
+    return Ended.LIMIT if limit is not None and len(done.runs) >= limit else Ended.ALL_DONE
+
+
+def _measure_one(
+    done: Backfilled, commit: Commit, measure: Callable[[Commit], Run], keep: Callable[[Run], bool]
+) -> Ended:
+    """Measure a commit and keep it; why nothing may follow, or that it may."""
+    run = measure(commit)
+    if not keep(run):
+        return Ended.STORE
+    if run.header.interrupted:
+        return Ended.INTERRUPTED
+    done.runs.append((commit, run))
+    return Ended.ALL_DONE
 
 
 def attempt(plan: Plan, machine: Machine, commit: Commit, collect: Callable[[Plan], Run]) -> Run:
@@ -185,21 +211,17 @@ def attempt(plan: Plan, machine: Machine, commit: Commit, collect: Callable[[Pla
         return failed_run(own, machine, error, started_at=started_at)
 
 
-def to_judge(
-    commits: Sequence[Commit], attempts: Attempts, runs: Sequence[tuple[Commit, Run]], judged: Collection[str]
-) -> list[str]:
+def to_judge(commits: Sequence[Commit], attempts: Attempts, judged: Collection[str]) -> list[str]:
     """Ids of the runs to judge, in the order of first parents.
 
-    Those that were measured now, those that an earlier call left, and every later one of the
-    range: what it was judged by has changed.
+    Those without a verdict, be it that they were measured just now or that an earlier call left
+    them, and every later one of the range: what it was judged by has changed.
 
     Args:
         commits: of the range, oldest first.
-        attempts: what the store held before.
-        runs: what was measured now.
+        attempts: what the store holds, with what was measured now.
         judged: ids of runs that have a verdict.
     """
-    fresh = {commit.sha: run.header.run_id for commit, run in runs if has_number(run)}
     chosen: list[str] = []
     changed = False
     for commit in commits:
@@ -209,9 +231,7 @@ def to_judge(
             if header.run_id in attempts.numbers
         ]
         chosen += [run_id for run_id in stored if changed or run_id not in judged]
-        if commit.sha in fresh:
-            chosen.append(fresh[commit.sha])
-        changed = changed or commit.sha in fresh or bool(set(stored) - set(judged))
+        changed = changed or bool(set(stored) - set(judged))
     return chosen
 
 

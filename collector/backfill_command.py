@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -23,6 +24,7 @@ from collector.backfill import (
 )
 from collector.backfill_report import backfill_json, backfill_text, outlook_text, summary
 from collector.checkout import top_folder
+from collector.claims import hold, lock_path
 from collector.errors import CollectorError
 from collector.exits import EXIT_INTERRUPTED, EXIT_NOTHING, give_up
 from collector.keeping import judge_stored, keep_whatever
@@ -36,9 +38,9 @@ from store.errors import StoreError, StoreMissing
 from store.git import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from collector.attempts import Attempts, Machine
+    from collector.attempts import Machine
     from collector.backfill import Backfilled, Outlook
     from collector.run import Plan
     from store.records import Commit, Run, Verdict
@@ -124,7 +126,7 @@ def backfill(context: click.Context, /, **own: Any) -> None:
             click.echo(outlook_text(ahead, machine, suite_origins(plan, ahead.todo)))
             return
         _say(summary(ahead, machine))
-        _work(options, _Task(plan, database, repository, machine, attempts, ahead))
+        _work(options, _Task(plan, database, repository, machine, ahead))
     except (CollectorError, StoreError) as error:
         give_up(error)
     except KeyboardInterrupt:
@@ -140,7 +142,6 @@ class _Task:
     database: Database
     repository: str
     machine: Machine
-    attempts: Attempts
     ahead: Outlook
 
 
@@ -151,6 +152,7 @@ def _work(options: dict[str, Any], task: _Task) -> None:
         task.ahead.todo,
         lambda commit: _measure(task, commit, keeper),
         keeper.keep,
+        turn=lambda commit: _turn(task, commit, keeper, retry_failed=options["retry_failed"]),
         limit=options["limit"],
         budget_s=options["budget_s"],
         stopped=lambda: keeper.interrupts.asked,
@@ -177,10 +179,11 @@ class _Keeper:
         self.interrupts = Interrupts()
         self.problems: list[str] = []
 
-    def keep(self, run: Run) -> None:
+    def keep(self, run: Run) -> bool:
         kept = keep_whatever(run, output=None, url=self.database.url, say=_say, judged=False)
         if kept.problem is not None:
             self.problems.append(kept.problem)
+        return kept.problem is None
 
     def judge(self, run_id: str) -> Sequence[Verdict]:
         kept = judge_stored(run_id, self.database)
@@ -189,8 +192,21 @@ class _Keeper:
         return kept.verdicts or ()
 
 
-def _measure(task: _Task, commit: Commit, keeper: _Keeper) -> Run:
+@contextlib.contextmanager
+def _turn(task: _Task, commit: Commit, keeper: _Keeper, *, retry_failed: bool) -> Iterator[bool]:
+    """Keep two backfills of one device from measuring one commit twice: one has the turn, and looks again.
+
+    Whether the commit is still to be measured.
+    """
     keeper.interrupts = Interrupts()
+    busy = "another backfill is measuring a commit on this device; waiting for its turn to end"
+    with hold(lock_path(f"{task.machine.gpu_uuid}-backfill"), _say, busy=busy):
+        now = earlier_attempts(task.database, task.repository, task.plan, task.machine)
+        failed = now.has_failed(commit.sha) and not retry_failed
+        yield not failed and not now.is_measured(commit.sha)
+
+
+def _measure(task: _Task, commit: Commit, keeper: _Keeper) -> Run:
     _say(f"{shown.short(commit.sha)} {shown.one_line(commit.subject)}")
     bar = Bar(keeper.interrupts)
     try:
@@ -208,13 +224,18 @@ def _judge(task: _Task, done: Backfilled, keeper: _Keeper) -> dict[str, Sequence
     keeper.interrupts.end_of_measuring()
     try:
         judged = judged_runs(task.database, task.repository)
-    except StoreMissing:  # nothing was kept; the problems say why
+        attempts = earlier_attempts(task.database, task.repository, task.plan, task.machine)
+    except StoreMissing:  # nothing was kept: what ended it is said already
         return {}
-    waiting = to_judge(task.ahead.commits, task.attempts, done.runs, judged)
+    except StoreError as error:
+        if done.ended is not Ended.STORE:  # otherwise it was said already
+            keeper.problems.append(f"nothing was judged: {error}")
+        return {}
+    waiting = to_judge(task.ahead.commits, attempts, judged)
     verdicts: dict[str, Sequence[Verdict]] = {}
     for place, run_id in enumerate(waiting):
         if keeper.interrupts.asked:
-            _say(f"{shown.count(len(waiting) - place, 'run')} not judged yet: the next call judges them")
+            _say(f"not judged yet: {shown.count(len(waiting) - place, 'run')}, left to the next call")
             break
         verdicts[run_id] = keeper.judge(run_id)
     return verdicts

@@ -11,7 +11,7 @@ from collector.tables import aligned
 from store import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from collector.attempts import Machine
     from collector.backfill import Backfilled, Outlook
@@ -66,16 +66,27 @@ def backfill_text(
         for commit, run in _in_order(outlook, done)
     ]
     table = ["", *aligned(("commit", "subject", "verdicts"), rows), ""] if rows else []
-    left = len(outlook.todo) - len(done.runs)
-    end = f"{left} left to measure, ended by {done.ended.value}: call again to go on"
-    return "\n".join([summary(outlook, machine), *table, end if left else "nothing is left to measure"])
+    return "\n".join([summary(outlook, machine), *table, *_end_lines(outlook, done)])
+
+
+def _end_lines(outlook: Outlook, done: Backfilled) -> Iterator[str]:
+    if done.elsewhere:
+        yield f"{shown.count(len(done.elsewhere), 'commit')} measured meanwhile by another call"
+    tried = {commit.sha: has_number(run) for commit, run in done.runs}
+    failed = sum(not tried.get(sha, False) for sha in {*tried, *outlook.failed})
+    left = len(_left(outlook, done))
+    if left:
+        yield f"{left} left to measure, ended by {done.ended.value}: call again to go on"
+    elif failed:
+        yield f"nothing is left to measure; --retry-failed tries the {failed} that failed again"
+    else:
+        yield "nothing is left to measure"
 
 
 def backfill_json(
     outlook: Outlook, machine: Machine, done: Backfilled, verdicts: Mapping[str, Sequence[Verdict]]
 ) -> dict[str, Any]:
     """What was done, as JSON values; commits oldest first, those left in the order they would be measured."""
-    finished = {commit.sha for commit, _ in done.runs}
     return {
         "gpu_uuid": machine.gpu_uuid,
         "timer": machine.timer.value,
@@ -94,10 +105,17 @@ def backfill_json(
             }
             for commit, run in _in_order(outlook, done)
         ],
-        "left": [commit.sha for commit in outlook.todo if commit.sha not in finished],
+        "measured_elsewhere": [commit.sha for commit in done.elsewhere],
+        "left": _left(outlook, done),
         "ended": done.ended.name.lower(),
         "error": None if done.error is None else str(done.error),
     }
+
+
+def _left(outlook: Outlook, done: Backfilled) -> list[str]:
+    """Ids of the commits that are still to be measured, in that order."""
+    finished = {commit.sha for commit in (*(commit for commit, _ in done.runs), *done.elsewhere)}
+    return [commit.sha for commit in outlook.todo if commit.sha not in finished]
 
 
 def _in_order(outlook: Outlook, done: Backfilled) -> list[tuple[Commit, Run]]:

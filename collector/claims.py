@@ -6,14 +6,18 @@ Imports the standard library alone: a run and a person's notebook both come here
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from collector.errors import ClocksError, MachineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 def lock_path(gpu_uuid: str | None) -> Path:
@@ -38,6 +42,27 @@ def open_shared(path: Path) -> IO[bytes]:
         raise MachineError(f"{path} keeps two collectors apart, but cannot be opened: {error}") from error
     finally:
         os.umask(before)
+
+
+@contextlib.contextmanager
+def hold(path: Path, note: Callable[[str], None], *, busy: str) -> Iterator[None]:
+    """Hold a lock file; where somebody else does, say so and wait until it is free.
+
+    Args:
+        path: of the file.
+        note: told while it has to wait.
+        busy: what it then waits for, in words.
+
+    Raises:
+        MachineError: the file cannot be opened.
+    """
+    with open_shared(path) as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            note(f"{busy} ({path})")
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 @dataclass(frozen=True)

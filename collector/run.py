@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import platform
 import secrets
@@ -14,7 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from collector.checkout import checkout, suite_paths, top_folder
-from collector.claims import lock_path, open_shared
+from collector.claims import hold, lock_path
 from collector.clock_guard import clocks_as_asked, undo_left_lock
 from collector.errors import NothingMeasuredError
 from collector.loaded import SENTINEL_TAG, CaseInfo, Loaded
@@ -356,11 +355,6 @@ def _why_nothing(failures: tuple[Failure, ...]) -> str:
 @contextlib.contextmanager
 def gpu_lock(gpu_uuid: str | None, watcher: Watcher) -> Iterator[None]:
     """Keep two collectors of one machine off one GPU (or one CPU): the second waits."""
-    path = lock_path(gpu_uuid)
-    with open_shared(path) as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            watcher.note(f"another collect is measuring on this device; waiting until it ends ({path})")
-            fcntl.flock(stream, fcntl.LOCK_EX)
+    busy = "another collect is measuring on this device; waiting until it ends"
+    with hold(lock_path(gpu_uuid), watcher.note, busy=busy):
         yield

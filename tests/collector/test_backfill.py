@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,22 +23,23 @@ from collector.attempts import Attempts
 from collector.backfill import Ended, Order, measure_missing, midpoints, newest, outlook, to_judge
 from collector.cli import collect
 from collector.errors import MachineError
+from store.errors import GitError
 from store.runs import find_runs, load_run
 from store.verdicts import load_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from trees import Tree
 
+    from collector.backfill import Backfilled
+    from collector.errors import CollectorError
+    from store.errors import StoreError
     from store.records import Commit, Run
 
 COMMITS = [a_commit(number) for number in range(1, 10)]
 WALL = ("--timer", "wall", "--passes", "1")
-
-
-def never() -> bool:
-    return False
 
 
 def a_clock(*, step_s: float) -> Callable[[], float]:
@@ -102,27 +104,38 @@ def measured(commit: Commit) -> Run:
     return a_run(int(commit.sha, 16))
 
 
+def missing(
+    measure: Callable[[Commit], Run],
+    keep: Callable[[Run], bool] = lambda _: True,
+    *,
+    limit: int | None = None,
+    budget_s: float | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    turn: Callable[[Commit], AbstractContextManager[bool]] = lambda _: nullcontext(True),
+    step_s: float = 10,
+) -> Backfilled:
+    """Measure what is missing of the nine commits, by a clock that every look moves on."""
+    return measure_missing(
+        COMMITS, measure, keep, limit=limit, budget_s=budget_s, stopped=stopped, turn=turn,
+        clock=a_clock(step_s=step_s),
+    )  # fmt: skip
+
+
 def test_a_limit_counts_commits() -> None:
-    kept: list[Run] = []
+    done = missing(measured, limit=2)
 
-    done = measure_missing(COMMITS, measured, kept.append, limit=2, budget_s=None, stopped=never)
-
-    assert (done.ended, len(done.runs), len(kept)) == (Ended.LIMIT, 2, 2)
+    assert (done.ended, len(done.runs)) == (Ended.LIMIT, 2)
 
 
 def test_no_commit_is_begun_that_would_outlast_the_budget() -> None:
-    """The clock is looked at before, at the start of and after each commit: 10 s each time."""
-    done = measure_missing(
-        COMMITS, measured, lambda _: None, limit=None, budget_s=75, stopped=never, clock=a_clock(step_s=10)
-    )
+    """The clock is looked at before, and at the start and the end of each commit: 10 s each time."""
+    done = missing(measured, budget_s=55, step_s=10)
 
     assert (done.ended, len(done.runs)) == (Ended.TIME, 2)
 
 
 def test_a_budget_that_is_long_enough_ends_nothing() -> None:
-    done = measure_missing(
-        COMMITS, measured, lambda _: None, limit=None, budget_s=1e6, stopped=never, clock=a_clock(step_s=10)
-    )
+    done = missing(measured, budget_s=1e6)
 
     assert (done.ended, len(done.runs)) == (Ended.ALL_DONE, 9)
 
@@ -133,51 +146,71 @@ def test_an_interrupted_run_is_kept_and_counts_as_not_measured() -> None:
     def measure(commit: Commit) -> Run:
         return a_run(int(commit.sha, 16), header={"interrupted": len(kept) == 1})
 
-    done = measure_missing(COMMITS, measure, kept.append, limit=None, budget_s=None, stopped=never)
+    def keep(run: Run) -> bool:
+        kept.append(run)
+        return True
+
+    done = missing(measure, keep)
 
     assert (done.ended, len(done.runs), len(kept)) == (Ended.INTERRUPTED, 1, 2)
 
 
 def test_an_interrupt_between_two_commits_ends_it() -> None:
-    kept: list[Run] = []
+    answers = iter([False, False, False, True])
 
-    done = measure_missing(
-        COMMITS, measured, kept.append, limit=None, budget_s=None, stopped=lambda: len(kept) == 3
-    )
+    done = missing(measured, stopped=lambda: next(answers))
 
     assert (done.ended, len(done.runs)) == (Ended.INTERRUPTED, 3)
 
 
-def test_what_the_machine_cannot_do_ends_it_with_the_reason() -> None:
+@pytest.mark.parametrize(
+    ("error", "ended"),
+    [
+        (MachineError("the GPU is gone"), Ended.MACHINE),
+        (GitError("the disk is gone"), Ended.STORE),
+    ],
+)
+def test_what_the_next_commit_would_meet_too_ends_it_with_the_reason(
+    error: CollectorError | StoreError, ended: Ended
+) -> None:
     def measure(_: Commit) -> Run:
-        raise MachineError("the GPU is gone")
+        raise error
 
-    done = measure_missing(COMMITS, measure, lambda _: None, limit=None, budget_s=None, stopped=never)
+    done = missing(measure)
 
-    assert (done.ended, str(done.error), done.runs) == (Ended.MACHINE, "the GPU is gone", [])
+    assert (done.ended, done.error, done.runs) == (ended, error, [])
+
+
+def test_a_run_that_cannot_be_kept_ends_it_and_counts_as_not_measured() -> None:
+    tried: list[Run] = []
+
+    def keep(run: Run) -> bool:
+        tried.append(run)
+        return len(tried) < 3
+
+    done = missing(measured, keep)
+
+    assert (done.ended, len(done.runs), len(tried)) == (Ended.STORE, 2, 3)
+
+
+def test_what_another_call_measured_meanwhile_is_passed_over_and_counts_for_no_limit() -> None:
+    done = missing(measured, limit=2, turn=lambda commit: nullcontext(commit not in COMMITS[:3]))
+
+    assert numbers(done.elsewhere) == [1, 2, 3]
+    assert numbers([commit for commit, _ in done.runs]) == [4, 5]
 
 
 def test_runs_are_judged_in_the_order_of_first_parents_however_they_were_measured() -> None:
-    runs = [(commit, measured(commit)) for commit in (COMMITS[8], COMMITS[0], COMMITS[4])]
+    attempts = attempts_of(measured=(9, 1, 5))
 
-    order = to_judge(COMMITS, attempts_of(), runs, set())
-
-    assert order == [a_header(number).run_id for number in (1, 5, 9)]
+    assert to_judge(COMMITS, attempts, set()) == [a_header(number).run_id for number in (1, 5, 9)]
 
 
 def test_runs_after_a_new_one_are_judged_again_and_those_before_it_are_not() -> None:
-    attempts = attempts_of(measured=(1, 2, 8, 9), failed=(3,))
+    attempts = attempts_of(measured=(1, 2, 5, 8, 9), failed=(3,))
     judged = {a_header(number).run_id for number in (1, 2, 8, 9)}
 
-    order = to_judge(COMMITS, attempts, [(COMMITS[4], measured(COMMITS[4]))], judged)
-
-    assert order == [a_header(number).run_id for number in (5, 8, 9)]
-
-
-def test_what_an_interrupted_call_left_unjudged_is_judged_by_the_next() -> None:
-    attempts = attempts_of(measured=(1, 5, 9))
-
-    assert to_judge(COMMITS, attempts, [], {a_header(1).run_id}) == [a_header(n).run_id for n in (5, 9)]
+    assert to_judge(COMMITS, attempts, judged) == [a_header(number).run_id for number in (5, 8, 9)]
 
 
 @pytest.fixture(name="project")
@@ -234,6 +267,7 @@ def test_a_failed_commit_is_left_alone_until_it_is_asked_for(project: Project) -
 
     assert [done.returncode for done in (first, second, third, mended)] == [3, 0, 3, 0], mended.stderr
     assert "1 failed before, 0 to measure" in second.stdout
+    assert "--retry-failed tries the 1 that failed again" in second.stdout
     assert "0 failed before, 1 to measure" in mended.stdout, "with another suite it was never tried"
     assert stored(project) == [
         ("Add a suite that cannot be imported", has_number) for has_number in (False, False, True)
@@ -252,6 +286,34 @@ def test_a_dry_run_says_which_suite_each_commit_would_get(project: Project) -> N
     ]
     assert "the suite of HEAD" in fixed.stdout
     assert not (project.path / "kernelwatch.duckdb").exists()
+
+
+def test_two_backfills_of_one_device_share_the_commits(project: Project) -> None:
+    """They take turns, and each looks again before it measures."""
+    command = project.command(*WALL, "backfill", "HEAD~2..HEAD", "--format", "json")
+    together = [
+        subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    told = []
+    for process in together:
+        out, err = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0, err
+        told.append(json.loads(out))
+
+    assert len(stored(project)) == 2, "each commit once"
+    assert sum(len(each["runs"]) for each in told) == 2
+    assert [len(each["left"]) for each in told] == [0, 0]
+
+
+def test_a_store_that_cannot_be_written_ends_it_after_one_commit(project: Project) -> None:
+    """There is no such folder, so nothing that follows could be kept either."""
+    result = project.collect(*WALL, "--store", "nowhere/runs.duckdb", "backfill", "HEAD~2..HEAD")
+
+    assert result.returncode == 3
+    assert result.stderr.count("measuring ") == 1
+    assert "2 left to measure, ended by an error of the store" in result.stdout
+    assert "The run is not lost" in result.stderr
 
 
 def test_an_interrupt_keeps_what_was_measured_and_says_so(project: Project) -> None:
