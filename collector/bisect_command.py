@@ -11,7 +11,8 @@ import click
 
 from collector.attempts import earlier_attempts, survey
 from collector.bisect import Bisection, Finding, Search
-from collector.bisect_pairs import PairedCompare, only_of, study_id_of
+from collector.bisect_names import names_at, only_of
+from collector.bisect_pairs import PairedCompare, study_id_of
 from collector.bisect_report import bisect_json, bisect_text
 from collector.checkout import top_folder
 from collector.errors import CollectorError
@@ -21,10 +22,12 @@ from collector.options import choosing, measuring, merged, plan_of, refuse_run_o
 from collector.paired import collect_pair
 from collector.progress import Bar, Interrupts, Notes
 from collector.run import deepen_as_asked
+from store import shown
 from store.database import DEFAULT_URL, Database
-from store.errors import StoreError
+from store.errors import StoreError, StoreMissing
 from store.git import Repository
 from store.git_ranges import commits_between, merged_line
+from store.renames import load_renames
 
 if TYPE_CHECKING:
     from collector.keeping import Kept
@@ -118,9 +121,15 @@ def _pairs(
     database = Database(options["url"] or DEFAULT_URL)
     machine = survey(plan, Notes())
     name = repository.name()
+    names = names_at(replace(plan, revision=ends[1]), _renames(database, name))
+    added = [glob for glob in names.only if glob not in plan.only]
+    if added:
+        _say(f"measured under another name too, since it was renamed: {shown.one_line(', '.join(added))}")
+    plan = replace(plan, only=names.only)
     measuring = _Measuring()
     return PairedCompare(
         plan=plan,
+        names=names,
         machine=machine,
         database=database,
         attempts=earlier_attempts(database, name, plan, machine),
@@ -130,6 +139,14 @@ def _pairs(
         keep=lambda run, judged: measuring.unless_interrupted(_keep(run, database, judged=judged)),
         judge=lambda run_id: measuring.unless_interrupted(judge_stored(run_id, database)),
     )
+
+
+def _renames(database: Database, repository: str) -> list[tuple[str, str]]:
+    """(old name, new name) pairs that runs were measured with; none where there is no store yet."""
+    try:
+        return load_renames(database, repository)
+    except StoreMissing:
+        return []
 
 
 class _Measuring:

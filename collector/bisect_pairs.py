@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.attempts import Attempts, Machine
+    from collector.bisect_names import Names
     from collector.keeping import Kept
     from collector.paired import Pair
     from collector.run import Plan
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from store.records import Commit, Failure, Run, RunHeader, SeriesKey, Verdict
 
 STUDY_READING = "bisect.study"  # the same for all runs of one bisection, however often it is called
-
-
-def only_of(benchmark: str) -> tuple[str, ...]:
-    """Globs that choose a benchmark by a glob, by its name, or by a label such as ``softmax[rows=8]``."""
-    return tuple(dict.fromkeys((benchmark, glob.escape(benchmark))))
 
 
 def study_id_of(plan: Plan, machine: Machine, repository: str, good: str, bad: str) -> str:
@@ -50,7 +45,8 @@ class PairedCompare:
     """Compares two commits by a paired run, from the store where it is there already.
 
     Attributes:
-        plan: what to measure; its globs choose the benchmark.
+        plan: what to measure; its globs are those of ``names``.
+        names: which benchmarks are meant.
         machine: where.
         database: where runs are kept.
         attempts: what the store held at the beginning.
@@ -62,6 +58,7 @@ class PairedCompare:
     """
 
     plan: Plan
+    names: Names
     machine: Machine
     database: Database
     attempts: Attempts
@@ -94,10 +91,10 @@ class PairedCompare:
                 load_run(self.database, stored.run_id),
                 load_run(self.database, stored.paired_with or ""),
             )
-            return _answer(runs, verdicts, (commit, base), series, reused=True)
+            return self._answer(runs, verdicts, (commit, base), series, reused=True)
         if not self.retry_failed and self.attempts.has_failed(commit.sha):
             failed = load_run(self.database, self.attempts.by_commit[commit.sha][0].run_id)
-            return _answer((failed, None), [], (commit, base), series, reused=True)
+            return self._answer((failed, None), [], (commit, base), series, reused=True)
         return self._measure(commit, base, passes, series)
 
     def _measure(self, commit: Commit, base: Commit, passes: int, series: SeriesKey | None) -> Answer:
@@ -108,14 +105,14 @@ class PairedCompare:
         except COMMIT_ERRORS as error:
             failed = self._marked(failed_run(plan, self.machine, error, started_at=started_at))
             _refuse_unkept(self.keep(failed, False))
-            return _answer((failed, None), [], (commit, base), series)
+            return self._answer((failed, None), [], (commit, base), series)
         _refuse_unkept(self.keep(self._marked(pair.baseline), False))
         interrupted = pair.candidate.header.interrupted
         kept = self.keep(self._marked(pair.candidate), not interrupted)
         if interrupted:
             raise KeyboardInterrupt
         runs = (pair.candidate, pair.baseline)
-        return _answer(runs, _verdicts(kept), (commit, base), series)
+        return self._answer(runs, _verdicts(kept), (commit, base), series)
 
     def _stored(self, commit: Commit, base: Commit, passes: int) -> RunHeader | None:
         """The stored candidate's run with the most passes, where it has enough."""
@@ -135,6 +132,62 @@ class PairedCompare:
         context = {**run.header.context, STUDY_READING: Reading(value=self.study_id)}
         return replace(run, header=replace(run.header, context=context))
 
+    def _answer(
+        self,
+        runs: tuple[Run, Run | None],
+        verdicts: Sequence[Verdict],
+        commits: tuple[Commit, Commit],
+        series: SeriesKey | None,
+        *,
+        reused: bool = False,
+    ) -> Answer:
+        """What a judged candidate's run says about a series, beside the baseline's.
+
+        A verdict that had to go by other runs, since the baseline gave no number, is no answer. The run
+        may hold more than was asked about, and the series under an older name.
+        """
+        run, partner = runs
+        own = {run.series_key(m) for m in run.measurements if SENTINEL_TAG not in m.tags}
+        about = [
+            v
+            for v in verdicts
+            if v.series in own
+            and self.names.means(v.series.case)
+            and (series is None or self.names.alike(series, v.series))
+            and (v.baseline_kind is BaselineKind.PAIRED or v.outcome is Outcome.INCONCLUSIVE)
+        ]
+        verdict = max(about, key=_weight, default=None)
+        others = sorted(v.series.case.label for v in about if v is not verdict and v.outcome in CHANGES)
+        return Answer(
+            commit=commits[0],
+            base=commits[1],
+            passes=run.header.passes,
+            verdict=verdict,
+            reason=None if verdict is not None else self._why_none(run, partner, series),
+            run_ids=tuple(each.header.run_id for each in runs if each is not None),
+            reused=reused,
+            others=tuple(others),
+        )
+
+    def _why_none(self, run: Run, partner: Run | None, series: SeriesKey | None) -> str:
+        failure = self._failure(run, series)
+        if failure is not None:
+            return _said(failure)
+        failure = None if partner is None else self._failure(partner, series)
+        if failure is not None and partner is not None:
+            return f"{shown.short(partner.header.commit_sha)} beside it gave no number: {_said(failure)}"
+        return (
+            "one of the two commits does not have the benchmark, under this name or one that `renamed_from` "
+            "gives it: --suite-from REV measures both with the suite of one revision"
+        )
+
+    def _failure(self, run: Run, series: SeriesKey | None) -> Failure | None:
+        """The failure of the series, or of a whole suite, or any."""
+        today = self.names.renames.case
+        own = [f for f in run.failures if series and f.case and today(f.case) == today(series.case)]
+        whole = [failure for failure in run.failures if failure.case is None]
+        return next(iter([*own, *whole, *run.failures]), None)
+
 
 def _refuse_unkept(kept: Kept) -> None:
     if kept.problem is not None:
@@ -146,64 +199,9 @@ def _verdicts(kept: Kept) -> Sequence[Verdict]:
     return kept.verdicts or ()
 
 
-def _answer(
-    runs: tuple[Run, Run | None],
-    verdicts: Sequence[Verdict],
-    commits: tuple[Commit, Commit],
-    series: SeriesKey | None,
-    *,
-    reused: bool = False,
-) -> Answer:
-    """What a judged candidate's run says about a series, beside the baseline's.
-
-    A verdict that had to go by other runs, since the baseline gave no number, is no answer.
-    """
-    run, partner = runs
-    own = {run.series_key(m) for m in run.measurements if SENTINEL_TAG not in m.tags}
-    about = [
-        v
-        for v in verdicts
-        if v.series in own
-        and series in (None, v.series)
-        and (v.baseline_kind is BaselineKind.PAIRED or v.outcome is Outcome.INCONCLUSIVE)
-    ]
-    verdict = max(about, key=_weight, default=None)
-    others = sorted(v.series.case.label for v in about if v is not verdict and v.outcome in CHANGES)
-    return Answer(
-        commit=commits[0],
-        base=commits[1],
-        passes=run.header.passes,
-        verdict=verdict,
-        reason=None if verdict is not None else _why_none(run, partner, series),
-        run_ids=tuple(each.header.run_id for each in runs if each is not None),
-        reused=reused,
-        others=tuple(others),
-    )
-
-
 def _weight(verdict: Verdict) -> tuple[bool, float]:
     """The larger change first; what changed before what did not."""
     return verdict.outcome in CHANGES, abs(verdict.effect or 0.0)
-
-
-def _why_none(run: Run, partner: Run | None, series: SeriesKey | None) -> str:
-    failure = _failure(run, series)
-    if failure is not None:
-        return _said(failure)
-    failure = None if partner is None else _failure(partner, series)
-    if failure is not None and partner is not None:
-        return f"{shown.short(partner.header.commit_sha)} beside it gave no number: {_said(failure)}"
-    return (
-        "one of the two commits does not have the benchmark (under another name, perhaps): "
-        "--suite-from REV measures both with the suite of one revision"
-    )
-
-
-def _failure(run: Run, series: SeriesKey | None) -> Failure | None:
-    """The failure of the series, or of a whole suite, or any."""
-    cases = [None] if series is None else [series.case, None]
-    about = [failure for case in cases for failure in run.failures if failure.case == case]
-    return next(iter([*about, *run.failures]), None)
 
 
 def _said(failure: Failure) -> str:

@@ -23,6 +23,15 @@ from pauses import SECONDS
 def bench_sleep():
     return lambda: time.sleep(SECONDS)
 """
+NAPPING = """
+import time
+from collector.suite import benchmark
+from pauses import SECONDS
+
+@benchmark(renamed_from="bench_sleep")
+def bench_nap():
+    return lambda: time.sleep(SECONDS)
+"""
 QUICK = ("--timer", "wall", "--quick")
 # The host's clock gives tier C, and its noise is far below the 200 % that a step of these commits is.
 JUDGED_BY_WALL_CLOCK = '[judge]\nminimum_tier = "C"\nflag_effect = 0.5\n'
@@ -68,6 +77,21 @@ def test_the_commit_is_found_and_the_next_call_goes_on_into_the_merge(project: P
     assert inside["beside_parent"]["verdict"]["outcome"] == "REGRESSED"
     assert len(find_runs(project.store())) > measured
     assert tree.git("worktree", "list", "--porcelain").count("worktree ") == 1
+
+
+def test_a_change_from_before_a_rename_is_found(project: Project, tree: Tree) -> None:
+    slow = pause(tree, "0.01", "Sleep 10 ms")
+    a_suite_file(tree.path, NAPPING)
+    tree.git("add", "-A")
+    renamed = tree.commit("Call it a nap")
+
+    result = project.collect(*QUICK, "bisect", f"{slow}~1", renamed, "--benchmark", "nap", "--format", "json")
+
+    assert result.returncode == 0, result.stderr
+    assert "measured under another name too, since it was renamed: sleep" in result.stderr
+    told = json.loads(result.stdout)
+    assert (told["finding"], told["commit"]["sha"]) == ("found", slow)
+    assert told["benchmark"] == "nap"
 
 
 def test_a_machine_whose_clock_is_never_judged_is_told_why(project: Project) -> None:

@@ -11,12 +11,14 @@ from real_runs import a_plan
 
 from alerts.judging import judge_run
 from collector.attempts import Machine, earlier_attempts
-from collector.bisect_pairs import STUDY_READING, PairedCompare, only_of
+from collector.bisect_names import Names, only_of
+from collector.bisect_pairs import STUDY_READING, PairedCompare
 from collector.errors import CollectorError, NothingMeasuredError
 from collector.keeping import Kept
 from collector.paired import Pair
 from collector.run import SUITE_FROM_READING
 from store.database import Database
+from store.older_names import Renames
 from store.records import Case, Outcome, PairedRole, Reading
 from store.runs import find_runs, load_run, save_run
 
@@ -41,16 +43,20 @@ class World:
     """Pairs as a machine would measure them, a store, and a judge in this process.
 
     Attributes:
+        names: which benchmarks are asked about.
         slower: how much slower the candidate's benchmark is.
         pair: changes of the next pair's runs: of the candidate's, and of the baseline's.
         error: what measuring ends with instead.
+        whole: whether pairs are of the whole suite, as others measure them.
     """
 
     database: Database
     repository: Path
     slower: float = 1.04
+    names: Names = field(default_factory=lambda: Names(only_of("softmax")))
     pair: tuple[dict[str, Any], dict[str, Any]] = field(default_factory=lambda: ({}, {}))
     error: Exception | None = None
+    whole: bool = False
     measured: int = 0
 
     def collect(self, plan: Plan, against: str) -> Pair:
@@ -68,10 +74,7 @@ class World:
                 header={
                     "passes": plan.passes,
                     "suites": plan.suites,
-                    "context": {
-                        "collect.only": Reading(value=" ".join(sorted(plan.only))),
-                        **changes.get("context", {}),
-                    },
+                    "context": changes.get("context", {}) | self.left_out(plan),
                     "paired_role": role,
                     "paired_with": a_header(int(other, 16), number=2 * self.measured + 1 - side).run_id,
                     "interrupted": changes.get("interrupted", False),
@@ -86,6 +89,9 @@ class World:
         ]
         return Pair(candidate=runs[0], baseline=runs[1], against=against)
 
+    def left_out(self, plan: Plan) -> dict[str, Reading]:
+        return {} if self.whole else {"collect.only": Reading(value=" ".join(sorted(plan.only)))}
+
     def keep(self, run: Run, judged: bool) -> Kept:  # noqa: FBT001 - as the command passes it
         save_run(self.database, run)
         return self.judge(run.header.run_id) if judged else Kept()
@@ -95,9 +101,10 @@ class World:
 
     def compare(self, *, retry_failed: bool = False) -> PairedCompare:
         """As a call of the command begins: it looks at the store once."""
-        plan = a_plan("python", repository=self.repository, only=only_of("softmax"))
+        plan = a_plan("python", repository=self.repository, only=self.names.only)
         return PairedCompare(
             plan=plan,
+            names=self.names,
             machine=MACHINE,
             database=self.database,
             attempts=earlier_attempts(self.database, HEADER.repository, plan, MACHINE),
@@ -216,6 +223,58 @@ def test_a_benchmark_that_one_side_lacks_is_no_answer_and_another_suite_is_offer
 
     assert answer.verdict is None
     assert "--suite-from REV measures both with the suite of one revision" in (answer.reason or "")
+
+
+def test_a_series_is_followed_through_a_rename(world: World) -> None:
+    renamed = [("soft_max", "softmax")]
+    world.names = Names((*only_of("softmax"), "soft_max"), Renames.of(renamed, ["softmax"]))
+    new = {"measurements": (a_measurement(median_ms=1.04, renamed_from="soft_max"),)}
+    old_slow, old = (
+        {"measurements": (a_measurement("soft_max", median_ms=ms, seed=seed),)}
+        for seed, ms in enumerate((1.04, 1.0), 2)
+    )
+
+    world.pair = (new, old)
+    across = world.compare()(BAD, GOOD, 8, None)
+    assert across.verdict is not None
+    world.pair = (old_slow, old)
+    before = world.compare()(a_commit(3), GOOD, 8, across.verdict.series)
+    assert before.verdict is not None
+
+    assert [v.series.case.benchmark for v in (across.verdict, before.verdict)] == ["softmax", "soft_max"]
+    assert {v.outcome for v in (across.verdict, before.verdict)} == {Outcome.REGRESSED}
+
+
+def test_a_failure_under_the_older_name_is_the_reason(world: World) -> None:
+    world.names = Names(("softmax", "soft_max"), Renames.of([("soft_max", "softmax")], ["softmax"]))
+    asked = world.compare()(BAD, GOOD, 8, None).verdict
+    assert asked is not None
+    failures = (
+        a_failure(case=Case("other"), message="something else"),
+        a_failure(case=Case.of("soft_max", {"rows": 1024})),
+    )
+    world.pair = ({"measurements": (), "failures": failures}, {})
+
+    answer = world.compare()(a_commit(3), GOOD, 8, asked.series)
+
+    assert answer.reason == "ValueError: shapes do not match"
+
+
+def test_of_a_stored_pair_only_what_was_asked_about_counts(world: World) -> None:
+    """Somebody measured the pair in full before, and another benchmark changed more."""
+    world.whole = True
+    candidates, baselines = (
+        {"measurements": (a_measurement(median_ms=asked), a_measurement("norm", median_ms=other))}
+        for asked, other in ((1.04, 1.9), (1.0, 1.0))
+    )
+    world.pair = (candidates, baselines)
+    world.compare()(BAD, GOOD, 8, None)
+
+    answer = world.compare()(BAD, GOOD, 8, None)
+
+    assert answer.reused
+    assert answer.verdict is not None
+    assert (answer.verdict.series.case.benchmark, answer.others) == ("softmax", ())
 
 
 def test_a_commit_that_cannot_be_built_is_remembered_with_its_reason(world: World, tree: Tree) -> None:
