@@ -26,7 +26,8 @@ from dashboard.palette import (
     TIER_MEANINGS,
 )
 from dashboard.sparklines import HEIGHT_PX, WIDTH_PX, spark_address
-from store.records import Standing
+from store import shown
+from store.records import Outcome, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +132,8 @@ def verdict_badge(verdict: Verdict | None, excuse: str = "") -> Markup:
     """
     if verdict is None:
         return Markup(f'<span class="kw-badge" style="--kw-color:{NEUTRAL_COLOR}">{Kind.NOT_JUDGED}</span>')
-    words = [verdict.outcome.lower(), STANDING_WORDS[verdict.standing], excuse.partition(" ")[0]]
+    why = verdict.reason if verdict.outcome is Outcome.INCONCLUSIVE else ""
+    words = [verdict.outcome.lower(), STANDING_WORDS[verdict.standing], why, excuse.partition(" ")[0]]
     strong = " kw-strong" if verdict.standing is Standing.CONFIRMED and not excuse else ""
     title = f"{excuse}\n{verdict.message}" if excuse else verdict.message
     return Markup(
@@ -202,19 +204,26 @@ def difference_cell(change: Difference | None) -> Markup:
 
 
 def effect_cell(verdict: Verdict | None) -> Markup:
-    """The effect in figures, and as a small interval round zero where bounds are known."""
+    """The effect in figures with its q-value, and as a small interval round zero where bounds are known."""
     if verdict is None or verdict.effect is None:
         return nothing()
+    judged = verdict.q_value is not None and verdict.outcome is not Outcome.INCONCLUSIVE
     return _effect_figures(
-        verdict.effect, verdict.effect_low, verdict.effect_high, OUTCOME_COLORS[verdict.outcome]
+        verdict.effect,
+        verdict.effect_low,
+        verdict.effect_high,
+        OUTCOME_COLORS[verdict.outcome],
+        more=f", q {shown.probability(verdict.q_value)}" if judged else "",
     )
 
 
-def _effect_figures(effect: float, low: float | None, high: float | None, color: str) -> Markup:
+def _effect_figures(
+    effect: float, low: float | None, high: float | None, color: str, more: str = ""
+) -> Markup:
     figures = f'<span class="kw-effect">{escape(format_effect(effect))}</span>'
     if low is None or high is None:
         return Markup(figures)
-    bounds = escape(format_effect_interval(low, high))
+    bounds = escape(format_effect_interval(low, high) + more)
     return Markup(
         f'<span class="kw-nowrap">{figures}{_effect_bar(effect, low, high, color)}'
         f'<span class="kw-quiet kw-below">{bounds}</span></span>'

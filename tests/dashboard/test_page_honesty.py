@@ -86,3 +86,33 @@ def test_what_a_suite_gave_up_without_a_new_name_is_missing(steady: Database, op
     row = text_of(open_page(steady.url)).partition(">softmax[rows=1024]</a>")[2].partition("</tr>")[0]
 
     assert "missing" in row
+
+
+@pytest.mark.parametrize("page", ["overview", "commit"])
+def test_the_q_value_of_a_change_stands_beside_it(steady: Database, open_page: OpenPage, page: str) -> None:
+    run = measure(steady, NEWEST, *watched(NEWEST, softmax=0.26))
+    judge_run(steady, run.header.run_id)
+
+    said = text_of(open_page(steady.url, page, **({"sha": a_sha(NEWEST)} if page == "commit" else {})))
+
+    assert ", q &lt;0.001</span>" in said.partition(">softmax[rows=1024]</a>")[2].partition("</tr>")[0]
+
+
+def test_the_overview_says_why_a_result_is_inconclusive(steady: Database, open_page: OpenPage) -> None:
+    new = a_measurement("layer_norm", seed=NEWEST)
+    run = measure(steady, NEWEST, *watched(NEWEST), new)
+    judge_run(steady, run.header.run_id)
+
+    row = text_of(open_page(steady.url)).partition("layer_norm[rows=1024]</a>")[2].partition("</tr>")[0]
+
+    assert "inconclusive, new-benchmark" in row
+
+
+def test_a_change_that_the_machine_explains_has_no_q_value(steady: Database, open_page: OpenPage) -> None:
+    moved = measure(steady, NEWEST, *watched(NEWEST, sentinel=0.52, softmax=0.26))
+    judge_run(steady, moved.header.run_id)
+
+    row = text_of(open_page(steady.url)).partition(">softmax[rows=1024]</a>")[2].partition("</tr>")[0]
+
+    assert "inconclusive, machine-moved" in row
+    assert ", q " not in row
