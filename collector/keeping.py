@@ -117,12 +117,20 @@ def _judge(run_id: str, url: str) -> tuple[str | None, str | None]:
     """Have the run judged; returns why it could not be, and else what has no answer.
 
     Rooms meet in the store: alerts is asked by its command, not imported. ``-P`` keeps a
-    module called ``alerts`` in the user's folder from being taken for it.
+    module called ``alerts`` in the user's folder from being taken for it, and a session of its
+    own keeps Ctrl-C, which a terminal sends to every process in front, from ending it.
     """
     command = [sys.executable, "-P", "-m", "alerts", "judge"]
     command += ["--run", run_id, "--store", url, "--format", "json"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_JUDGE_LIMIT_S, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_JUDGE_LIMIT_S,
+            check=False,
+            start_new_session=True,
+        )
     except subprocess.TimeoutExpired:
         return (
             f"it took longer than {_JUDGE_LIMIT_S} s; run `alerts judge --run {run_id} --store {url}`",

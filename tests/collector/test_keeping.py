@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 import tempfile
@@ -175,3 +176,19 @@ def test_a_judge_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     assert problem is not None
     assert f"run `alerts judge --run {RUN.header.run_id} --store kernelwatch.duckdb`" in problem
+
+
+def test_ctrl_c_in_a_terminal_does_not_reach_the_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal sends it to the whole process group; the run would be stored and never judged."""
+    stand_in = tmp_path / "python"
+    stand_in.write_text(
+        f"#!{sys.executable}\nimport json, os\nprint(json.dumps({{'unanswered': os.getpgrp()}}))\n"
+    )
+    stand_in.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(stand_in))
+
+    its_group = kept(url="runs.duckdb").unanswered
+
+    assert its_group not in (None, os.getpgrp())
