@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from store import shown
 from store.records import Outcome, Standing
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def worst_first(verdict: Verdict | None, *, excused: bool = False) -> tuple[int,
 
     Of one kind, what people know about comes after what is news to them, then what a second session
     held up before the rest, then what is least likely to be noise, by its q-value over all that was
-    tested on the commit; then the larger effect.
+    tested on the commit; then the larger effect. Where all of them are surely no noise, as their
+    q-values are shown alike, the larger effect decides.
 
     Args:
         verdict: None where there is none.
@@ -58,6 +60,6 @@ def worst_first(verdict: Verdict | None, *, excused: bool = False) -> tuple[int,
     place = PLACES[kind_of(verdict)]
     if verdict is None:
         return place, excused, True, _NO_Q, 0.0
-    q_value = _NO_Q if verdict.q_value is None else verdict.q_value
+    q_value = _NO_Q if verdict.q_value is None else max(verdict.q_value, shown.SMALLEST_PROBABILITY)
     unsure = verdict.standing is not Standing.CONFIRMED
     return place, excused, unsure, q_value, -abs(verdict.effect or 0.0)

@@ -19,6 +19,7 @@ _SIGNIFICANT = 4
 _TEN_PERCENT = 0.1
 _TIMES = "x"  # the unit of a ratio: 1.234x
 SHORT_SHA = 9
+SMALLEST_PROBABILITY = 0.001  # three digits say enough; all smaller ones are shown alike
 
 
 def duration(milliseconds: float) -> str:
@@ -75,7 +76,7 @@ def probability(value: float | None) -> str:
     """A p- or q-value: ``0.03``, ``<0.001`` or ``n/a`` where nothing varied."""
     if value is None:
         return "n/a"
-    return "<0.001" if value < 0.001 else f"{value:.2g}"  # noqa: PLR2004 - three digits say enough
+    return f"<{SMALLEST_PROBABILITY}" if value < SMALLEST_PROBABILITY else f"{value:.2g}"
 
 
 def count(number: int, noun: str) -> str:

@@ -43,6 +43,12 @@ def test_of_equally_surprising_changes_the_larger_comes_first() -> None:
     assert sorted([small, large], key=worst_first) == [large, small]
 
 
+def test_where_no_change_is_noise_for_any_reader_the_larger_comes_first() -> None:
+    small, large = a_verdict(effect=0.02, q_value=1e-12), a_verdict(effect=0.1, q_value=1e-9)
+
+    assert sorted([small, large], key=worst_first) == [large, small]
+
+
 def test_what_was_excused_comes_after_what_was_not() -> None:
     large, small = a_verdict(effect=0.2), a_verdict(effect=0.02)
 
