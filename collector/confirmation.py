@@ -47,6 +47,7 @@ class Confirmation:
         judged: verdicts on the second session's run; None where it was not judged.
         missing: why there is no second session, or only a part of it; None where it is whole.
         interrupted: a person ended it.
+        repeatable: a later session may settle it; none ever does for code that is in no commit.
     """
 
     first_run_id: str
@@ -57,6 +58,7 @@ class Confirmation:
     judged: Sequence[Verdict] | None = None
     missing: str | None = None
     interrupted: bool = False
+    repeatable: bool = True
 
 
 def choose(first: Run, verdicts: Iterable[Verdict], *, limit: int) -> Chosen:
@@ -109,9 +111,9 @@ def confirmation_text(confirmation: Confirmation) -> str:
         lines += [f"  {line}" for line in _settled(confirmation)]
     if confirmation.missing is not None:
         lines.append(confirmation.missing)
-        lines.append(
-            f"`collect --confirm-run {short_run(confirmation.first_run_id)}` measures what is flagged again."
-        )
+        if confirmation.repeatable:
+            run = short_run(confirmation.first_run_id)
+            lines.append(f"`collect --confirm-run {run}` measures what is flagged again.")
         if again is None:
             lines += _names("Stay flagged", confirmation.chosen.again)
     lines += _names("Stay flagged, for there are more than --confirm-benchmarks", confirmation.chosen.beyond)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collector.run import Plan
     from store.records import Run, Verdict
 
+_UNCOMMITTED = "Uncommitted code is never confirmed: commit it, and measure the commit."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -110,14 +112,13 @@ def unconfirmed(
     chosen = choose(first, verdicts, limit=request.benchmarks)
     if not chosen.again:
         return None
-    why = "Interrupted before the second session." if interrupted else "No second session (--no-confirm)."
-    return Confirmation(
-        first_run_id=first.header.run_id,
-        chosen=chosen,
-        verdicts=verdicts,
-        missing=why,
-        interrupted=interrupted,
+    found = Confirmation(
+        first_run_id=first.header.run_id, chosen=chosen, verdicts=verdicts, interrupted=interrupted
     )
+    if _is_uncommitted(first):
+        return replace(found, missing=_UNCOMMITTED, repeatable=False)
+    why = "Interrupted before the second session." if interrupted else "No second session (--no-confirm)."
+    return replace(found, missing=why)
 
 
 def second_session(
@@ -125,9 +126,8 @@ def second_session(
 ) -> Confirmation:
     """As ``confirm``, for cases that were chosen already."""
     found = Confirmation(first_run_id=first.header.run_id, chosen=chosen, verdicts=verdicts)
-    if first.header.dirty or first.header.commit_sha is None:
-        said = "Uncommitted code is never confirmed: commit it, and measure the commit."
-        return replace(found, missing=said)
+    if _is_uncommitted(first):
+        return replace(found, missing=_UNCOMMITTED, repeatable=False)
     interrupts = TimedInterrupts(60 * request.minutes)
     bar = Bar(interrupts)
     try:
@@ -160,6 +160,10 @@ def second_session(
         missing=missing,
         interrupted=again.header.interrupted and not interrupts.out_of_time,
     )
+
+
+def _is_uncommitted(run: Run) -> bool:
+    return run.header.dirty or run.header.commit_sha is None
 
 
 def _measure(first: Run, plan: Plan, request: Request, bar: Bar) -> list[Run]:

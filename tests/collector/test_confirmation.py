@@ -196,7 +196,14 @@ def test_code_that_is_in_no_commit_is_not_measured_again(header: dict[str, Any])
 
     assert told is not None
     assert told.again is None
-    assert told.missing == "Uncommitted code is never confirmed: commit it, and measure the commit."
+    said = [
+        "Uncommitted code is never confirmed: commit it, and measure the commit.",
+        "Stay flagged (1): softmax",
+    ]
+    assert confirmation_text(told).splitlines() == said, "and nobody is sent to --confirm-run"
+    left = unconfirmed(run, flags(run, 0.04), a_request(), interrupted=False)
+    assert left is not None
+    assert confirmation_text(left).splitlines() == said
 
 
 @pytest.fixture(name="_handlers")
