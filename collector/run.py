@@ -245,11 +245,12 @@ def refuse_empty(loaded: Loaded, plan: Plan) -> None:
     if any(SENTINEL_TAG not in case.tags for case in loaded.known.values()):
         return
     reasons = []
-    if plan.only:
-        reasons.append(f"no benchmark matches {', '.join(plan.only)}: `collect list` shows the names")
-    if loaded.failures:
+    if loaded.failures:  # they come first: what was asked for may be in these suites
         listed = [f"  {f['source']}: {f['kind']}: {f['message']}" for f in loaded.failures[:_FAILURES_SHOWN]]
         reasons.append("\n".join([f"{shown.count(len(loaded.failures), 'suite failure')}:", *listed]))
+    if plan.only:
+        no_benchmark = "no other benchmark" if loaded.failures else "no benchmark"
+        reasons.append(f"{no_benchmark} matches {', '.join(plan.only)}: `collect list` shows the names")
     raise NothingMeasuredError("\n".join(reasons or ["the suites hold no benchmark"]))
 
 

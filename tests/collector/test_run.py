@@ -150,6 +150,19 @@ def test_a_suite_without_a_usable_benchmark_is_an_error_that_says_why(
         collect_run(a_plan(bare_python), Listener())
 
 
+def test_a_suite_failure_is_named_before_the_globs_that_match_nothing_else(
+    project: Tree, bare_python: str
+) -> None:
+    """What was asked for is probably in the suite that failed; some places show the beginning alone."""
+    a_suite_file(project.path, "import missing_module")
+
+    with pytest.raises(
+        NothingMeasuredError,
+        match=r"(?s)^1 suite failure:.*missing_module.*no other benchmark matches mlp: `collect list`",
+    ):
+        collect_run(a_plan(bare_python, only=("mlp",)), Listener())
+
+
 def test_a_run_in_which_every_benchmark_fails_is_an_error_that_lists_them(
     project: Tree, bare_python: str
 ) -> None:
