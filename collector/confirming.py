@@ -115,7 +115,7 @@ def unconfirmed(
     found = Confirmation(
         first_run_id=first.header.run_id, chosen=chosen, verdicts=verdicts, interrupted=interrupted
     )
-    if _is_uncommitted(first):
+    if _commit_of(first) is None:
         return replace(found, missing=_UNCOMMITTED, repeatable=False)
     why = "Interrupted before the second session." if interrupted else "No second session (--no-confirm)."
     return replace(found, missing=why)
@@ -126,12 +126,13 @@ def second_session(
 ) -> Confirmation:
     """As ``confirm``, for cases that were chosen already."""
     found = Confirmation(first_run_id=first.header.run_id, chosen=chosen, verdicts=verdicts)
-    if _is_uncommitted(first):
+    commit_sha = _commit_of(first)
+    if commit_sha is None:
         return replace(found, missing=_UNCOMMITTED, repeatable=False)
     interrupts = TimedInterrupts(60 * request.minutes)
     bar = Bar(interrupts)
     try:
-        revision = _revision(plan, first.header.commit_sha, bar)
+        revision = _revision(plan, commit_sha, bar)
         runs = _measure(first, plan_again(plan, revision, first, chosen.again), request, bar)
     except (CollectorError, StoreError) as error:
         problem = Kept(problem=f"nothing was confirmed, for the second session failed: {error}")
@@ -162,8 +163,9 @@ def second_session(
     )
 
 
-def _is_uncommitted(run: Run) -> bool:
-    return run.header.dirty or run.header.commit_sha is None
+def _commit_of(run: Run) -> str | None:
+    """The commit that holds the code of a run; None where none does."""
+    return None if run.header.dirty else run.header.commit_sha
 
 
 def _measure(first: Run, plan: Plan, request: Request, bar: Bar) -> list[Run]:
