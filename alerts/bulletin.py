@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from alerts.change_words import how_much
+from alerts.message import benchmarks_of
+from alerts.next_steps import accept_command, accept_title
 from store import shown
 from store.records import Outcome, Standing
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from store.outbox_records import Fact
     from store.records import Case, RunHeader, SeriesPoint, Verdict
 
-_NAMES_MAX = 5
 _LABEL_LIMIT = 60
 _GPU_LIMIT = 40
 _TITLE_LIMIT = 140
@@ -59,12 +59,12 @@ class Section:
     @property
     def decision(self) -> str | None:
         """The command by which a wanted change is accepted; None for code that no commit holds."""
-        header = self.message.header
-        if header.commit_sha is None or header.dirty or not self.due:
-            return None
-        names = dict.fromkeys(row.benchmark for row in self.news)
-        words = " ".join(shlex.quote(shown.visible(name)) for name in list(names)[:_NAMES_MAX])
-        return f"alerts triage accept {words} --at {shown.short(header.commit_sha)}"
+        return accept_command(self.message.header, benchmarks_of(self.news))
+
+    @property
+    def decision_title(self) -> str:
+        """What stands above it."""
+        return accept_title(benchmarks_of(self.news))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

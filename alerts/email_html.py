@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from alerts.message import by_reason
+from alerts.message import benchmarks_of, by_reason
+from alerts.next_steps import again_title
 from store import shown
 from store.records import Outcome, Standing
 
@@ -56,8 +57,8 @@ def _section(section: Section, content_id: str) -> Iterable[str]:
     yield from _list("Not measured", list(_not_measured(message.not_measured)))
     yield from _list("Inconclusive", list(_inconclusive(message.inconclusive)))
     yield from _unchanged(message)
-    yield from _command("Measure again", message.command)
-    yield from _command("Accept it, if it is wanted", section.decision)
+    yield from _command(again_title(benchmarks_of(message.changed)), message.command)
+    yield from _command(section.decision_title, section.decision)
     if section.left_out is not None:
         yield f'<p style="color:#57606a">{_safe(section.left_out)}</p>'
 

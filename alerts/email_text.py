@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from alerts.message import by_reason
+from alerts.message import benchmarks_of, by_reason
+from alerts.next_steps import again_title
 from store import shown
 
 if TYPE_CHECKING:
@@ -38,8 +39,11 @@ def _section(section: Section) -> str:
         _titled("Not measured:", [line for item in message.not_measured for line in _not_measured(item)]),
         _titled("Inconclusive:", list(_inconclusive(message.inconclusive))),
         _wrapped(_unchanged(message)),
-        _titled("Measure again:", [f"  {message.command}"] if message.command else []),
-        _titled("Accept it, if it is wanted:", [f"  {section.decision}"] if section.decision else []),
+        _titled(
+            f"{again_title(benchmarks_of(message.changed))}:",
+            [f"  {message.command}"] if message.command else [],
+        ),
+        _titled(f"{section.decision_title}:", [f"  {section.decision}"] if section.decision else []),
         _wrapped(section.left_out or ""),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from alerts.change_words import drifted_since, how_much, search_command
-from alerts.message import by_reason
+from alerts.message import benchmarks_of, by_reason
+from alerts.next_steps import accept_command, accept_order, again_title
 from alerts.verdicts import CHANGES
 from store import shown
 from store.records import Outcome, Standing
@@ -93,7 +94,7 @@ def render_markdown(message: Message, around: Surroundings = NOWHERE, *, limit: 
     for caveat in message.caveats:
         head += [f"> {prose(caveat)}", ""]
     head += _advice(message, around)
-    tail = [*_reproduce(message.command), *_links(message, around)]
+    tail = [*_reproduce(message), *_links(message, around)]
     blocks = [block for block in _blocks(message, around) if block.rows]
     room = limit - _size(head) - _size(tail) - _NOTE_BYTES * len(blocks)
     body: list[str] = []
@@ -143,10 +144,11 @@ def _advice(message: Message, around: Surroundings) -> list[str]:
     worst = message.worst
     alarm = worst.verdict.standing if worst is not None and not worst.excuses else None
     if worst is not None and alarm is Standing.CONFIRMED:
-        order = "/kernelwatch accept" if around.orders else "alerts triage accept"
-        accept = code(f"{order} {worst.benchmark}")
-        where = _search(worst, message.header.commit_sha)
-        said = f"{where} If the slowdown is the price of something better: {accept}."
+        named = [worst.benchmark]
+        accept = accept_order(named) if around.orders else accept_command(message.header, named)
+        said = _search(worst, message.header.commit_sha)
+        if accept is not None:
+            said += f" If the slowdown is the price of something better: {code(accept)}."
     elif alarm is Standing.FLAGGED:
         again = f" Comment {code('/kernelwatch rerun')} for that." if around.orders else ""
         said = f"measure the commit once more. A flag fails nothing; a fresh session settles it.{again}"
@@ -255,12 +257,13 @@ def _inconclusive(rows: Sequence[Row]) -> Iterable[str]:
         yield f"- {prose(reason)} ({len(labels)}): {prose(why)}: {named}"
 
 
-def _reproduce(command: str | None) -> list[str]:
+def _reproduce(message: Message) -> list[str]:
+    command = message.command
     if command is None:
         return []
     # A fence that is longer than any run of backticks inside cannot be closed from there.
     fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", command)), default=0))
-    return ["**Measure again**", "", f"{fence}sh", command, fence, ""]
+    return [f"**{again_title(benchmarks_of(message.changed))}**", "", f"{fence}sh", command, fence, ""]
 
 
 def _links(message: Message, around: Surroundings) -> list[str]:

@@ -5,8 +5,6 @@ Text from benchmarks is carried as it is; whoever renders a message escapes it.
 
 from __future__ import annotations
 
-import glob
-import shlex
 import statistics
 from collections import Counter
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from alerts.change_words import drifted_since
 from alerts.kernels import KernelChange, kernel_changes
+from alerts.next_steps import again_command
 from alerts.order import worst_first
 from alerts.triage_words import LABEL_LIMIT, acceptance_words, mute_words
 from alerts.verdicts import CHANGES
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from store.records import RunHeader, Verdict
     from store.triage_events import TriageEvent
 
-BUILTIN = "builtin"  # how a run names the suite that comes with the collector
 _WORST = 5
 _WHY_LIMIT = 600
 _SPREAD_WORTH_A_WORD = 1.5
@@ -155,8 +153,13 @@ def compose(judgement: RunJudgement) -> Message:
         unchanged=tuple(unchanged),
         not_measured=not_measured,
         sensitivity=sensitivity,
-        command=_command(judgement.header, changed, against=_partner_commit(judgement)),
+        command=again_command(judgement.header, benchmarks_of(changed), against=_partner_commit(judgement)),
     )
+
+
+def benchmarks_of(rows: Iterable[Row]) -> list[str]:
+    """The names of their benchmarks, each once, in the order of the rows."""
+    return list(dict.fromkeys(row.benchmark for row in rows))
 
 
 def by_reason(rows: Iterable[Row]) -> list[tuple[Reason, str, list[str]]]:
@@ -350,19 +353,3 @@ def _partner_commit(judgement: RunJudgement) -> str | None:
         ),
         None,
     )
-
-
-def _command(header: RunHeader, changed: Sequence[Row], *, against: str | None) -> str | None:
-    """Measures the worst benchmarks again. Uncommitted changes cannot be had again."""
-    if header.commit_sha is None or header.dirty or not changed:
-        return None
-    worst = list(dict.fromkeys(row.benchmark for row in changed))[:_WORST]
-    suites = [f"--suite {_word(suite)}" for suite in header.suites if suite != BUILTIN]
-    only = [f"--only {_word(glob.escape(benchmark))}" for benchmark in worst]
-    paired = [] if against is None else [f"--against {against}"]
-    return " ".join(["collect", f"--commit {header.commit_sha}", *paired, *suites, *only])
-
-
-def _word(text: str) -> str:
-    """One word for a shell, whatever a benchmark or a suite is called."""
-    return shlex.quote(shown.visible(text))

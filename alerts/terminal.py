@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from alerts.message import by_reason
+from alerts.message import benchmarks_of, by_reason
+from alerts.next_steps import again_title
 from store import shown
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ def render_text(message: Message) -> str:
         _titled("Second session:", list(_sessions(message.changed))),
         list(_inconclusive(message.inconclusive)),
         _titled("Not measured:", list(_not_measured(message.not_measured))),
-        _titled("Measure again:", [f"  {message.command}"] if message.command else []),
+        _titled(
+            f"{again_title(benchmarks_of(message.changed))}:",
+            [f"  {message.command}"] if message.command else [],
+        ),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 

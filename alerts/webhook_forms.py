@@ -11,6 +11,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from alerts.jsonform import verdict_object
+from alerts.message import benchmarks_of
+from alerts.next_steps import again_title
 from store import shown
 from store.outbox_records import Channel
 
@@ -121,10 +123,10 @@ def _section(section: Section) -> Iterable[tuple[str, str]]:
     if len(message.not_measured) > _ROWS_MAX:
         yield "plain", f"and {len(message.not_measured) - _ROWS_MAX} more not measured."
     if message.command is not None:
-        yield "plain", "Measure again:"
+        yield "plain", f"{again_title(benchmarks_of(message.changed))}:"
         yield "code", shown.visible(message.command, limit=_COMMAND_LIMIT)
     if section.decision is not None:
-        yield "plain", "Accept it, if it is wanted:"
+        yield "plain", f"{section.decision_title}:"
         yield "code", shown.visible(section.decision, limit=_COMMAND_LIMIT)
     if section.left_out is not None:
         yield "plain", section.left_out

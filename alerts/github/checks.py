@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from alerts.change_words import drifted_since, how_much
-from alerts.message import BUILTIN
+from alerts.next_steps import BUILTIN
 from store import shown
 from store.records import Outcome, Standing
 

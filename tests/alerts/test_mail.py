@@ -136,6 +136,7 @@ def test_a_mail_says_what_it_is_and_to_whom() -> None:
     assert mail["Auto-Submitted"] == "auto-generated"
     assert "2 regressed (2 confirmed)" in part(mail, "plain")
     assert "broken: failed in call" in part(mail, "plain")
+    assert "Accept them, if they are wanted:" in part(mail, "plain")
     assert "  alerts triage accept softmax top_k --at 000000000" in part(mail, "plain")
 
 

@@ -123,10 +123,14 @@ def test_the_command_measures_the_five_worst_again_from_the_same_suites() -> Non
         for i in range(7)
     ]
 
-    assert told(*candidates).command == (
+    message = told(*candidates)
+
+    assert message.command == (
         f"collect --commit {a_sha(21)} --suite 'my suite.py' "
         "--only b6 --only b5 --only b4 --only b3 --only b2"
     )
+    assert "Measure the worst 5 of 7 benchmarks again:" in render_text(message)
+    assert "**Measure the worst 5 of 7 benchmarks again**" in render_markdown(message)
 
 
 def test_a_name_with_glob_and_shell_characters_stays_one_word() -> None:
@@ -134,6 +138,12 @@ def test_a_name_with_glob_and_shell_characters_stays_one_word() -> None:
 
     assert message.command is not None
     assert message.command.endswith("--only 'a[*]b; rm -rf $HOME'")
+
+
+def test_a_name_with_shell_characters_can_be_accepted_as_the_comment_says() -> None:
+    markdown = render_markdown(told(a_candidate(1.1, benchmark="open(x) $HOME"), confirmed=True))
+
+    assert f"`alerts triage accept 'open(x) $HOME' --at {a_sha(21)[:9]}`" in markdown
 
 
 def test_a_suite_that_could_not_be_imported_is_named_by_its_source() -> None:
@@ -160,7 +170,7 @@ def test_the_comment_begins_with_the_answer_then_the_worst_and_what_to_do() -> N
         lines[2],
     )
     assert lines[6].startswith("**What to do:** find out why;")
-    assert "`alerts triage accept softmax`" in lines[6]
+    assert f"`alerts triage accept softmax --at {a_sha(21)[:9]}`" in lines[6]
 
 
 def hostile_message() -> Message:
