@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from alerts.policy import Policy, reaches
 from store import shown
 from store.comparing import pool_of
+from store.portable import Number, sqrt
 from store.records import BaselineKind, Interval, Reason, SeriesPoint
 
 if TYPE_CHECKING:
@@ -114,17 +114,23 @@ def is_usable(point: SeriesPoint, policy: Policy) -> bool:
 
 def describe(baseline: Baseline) -> str:
     """A baseline in a few words, such as ``20 runs up to 1a2b3c4d5``."""
-    newest = shown.short(baseline.nearest.header.commit_sha)
+    newest = baseline.nearest.header.commit_sha
     if baseline.kind is BaselineKind.PAIRED:
-        return f"the paired run of {newest} in the same session"
-    after = (
-        "" if baseline.accepted is None else f" since the change accepted at {shown.short(baseline.accepted)}"
-    )
+        return f"the paired run of {shown.short(newest)} in the same session"
     if baseline.kind is BaselineKind.SINGLE:
-        return f"one run of {newest}{after}"
+        return f"one run of {shown.short(newest)}{_after(baseline.accepted)}"
     if baseline.since is not None:
         return f"{shown.count(len(baseline.points), 'run')} up to {shown.visible(baseline.since)}"
-    return f"{shown.count(len(baseline.points), 'run')} up to {newest}{after}"
+    return describe_pool(len(baseline.points), newest, baseline.accepted)
+
+
+def describe_pool(runs: int, newest: str | None, accepted: str | None) -> str:
+    """A pool in a few words, from the number of its runs and the commit of the nearest one."""
+    return f"{shown.count(runs, 'run')} up to {shown.short(newest)}{_after(accepted)}"
+
+
+def _after(accepted: str | None) -> str:
+    return "" if accepted is None else f" since the change accepted at {shown.short(accepted)}"
 
 
 def anchored(points: Sequence[SeriesPoint], *, since: str) -> Baseline:
@@ -141,13 +147,19 @@ def sharing_spread(pool: Baseline, anchor: Baseline | None) -> Baseline:
     if anchor is None or pool.run_sd is None or anchor.run_sd is None:
         return pool
     freedom = pool.run_df + anchor.run_df
-    together = math.sqrt((pool.run_df * pool.run_sd**2 + anchor.run_df * anchor.run_sd**2) / freedom)
+    together = spread_of_both(pool.run_sd, pool.run_df, anchor.run_sd, anchor.run_df)
     return replace(
         pool,
         run_sd=max(together, pool.run_sd),
         run_df=freedom,
         anchor=replace(anchor, run_sd=max(together, anchor.run_sd), run_df=freedom),
     )
+
+
+def spread_of_both(pool_sd: Number, pool_df: int, anchor_sd: Number, anchor_df: int) -> Number:
+    """The standard deviation that a pool and its anchor show together."""
+    squares = pool_df * pool_sd * pool_sd + anchor_df * anchor_sd * anchor_sd
+    return sqrt(squares / (pool_df + anchor_df))
 
 
 def _pool(points: Sequence[SeriesPoint], kind: BaselineKind, *, since: str | None = None) -> Baseline:

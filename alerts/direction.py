@@ -9,6 +9,7 @@ from store.records import Outcome, Quantity
 
 if TYPE_CHECKING:
     from alerts.policy import Policy
+    from store.portable import Number
     from store.records import Interval, SeriesKey
 
 _TURNED = {Outcome.REGRESSED: Outcome.IMPROVED, Outcome.IMPROVED: Outcome.REGRESSED}
@@ -34,6 +35,11 @@ def smallest_drop(candidate: Interval, baseline: Interval) -> float | None:
         return None
     _, center, high = candidate.bounds
     baseline_low, baseline_center, _ = baseline.bounds
+    return drop_to(baseline_low, baseline_center, center, high)
+
+
+def drop_to(baseline_low: Number, baseline_center: Number, center: Number, high: Number) -> Number:
+    """The drop that takes the high end of a candidate's interval to the low end of its baseline's."""
     return 1 - baseline_low / baseline_center * center / high
 
 

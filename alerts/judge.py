@@ -248,9 +248,12 @@ def policy_for(point: SeriesPoint, rules: Rules) -> Policy:
     A sentinel watches the machine for every benchmark: what is not worth a flag in one of them
     is no reason to look away here, and a glob that matches it by accident is none either.
     """
-    if SENTINEL in point.tags:
-        return replace(rules.general, flag_effect=0.0)
-    return rules.of(point.series.case)
+    return policy_by(point.series.case, point.tags, rules)
+
+
+def policy_by(case: Case, tags: Sequence[str], rules: Rules) -> Policy:
+    """As ``policy_for``, from the case of a point and its tags."""
+    return replace(rules.general, flag_effect=0.0) if SENTINEL in tags else rules.of(case)
 
 
 def judge_points(
@@ -290,11 +293,15 @@ def decide_points(
 
 def _with_policy_named(item: JudgedPoint) -> JudgedPoint:
     """Say beside the verdict by which thresholds other than the defaults it was decided."""
-    note = item.policy.note
-    if note is None:
+    if item.policy.note is None:
         return item
-    message = f"{item.verdict.message}; judged by {note}"
+    message = with_policy_named(item.verdict.message, item.policy)
     return replace(item, verdict=replace(item.verdict, message=message))
+
+
+def with_policy_named(message: str, policy: Policy) -> str:
+    """A sentence, and by which thresholds other than the defaults it came to that."""
+    return message if policy.note is None else f"{message}; judged by {policy.note}"
 
 
 def describe_baselines(baselines: Iterable[Baseline | Doubt]) -> str:

@@ -25,7 +25,7 @@ from alerts.direction import larger_is_better
 from store import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from alerts.policy import Policy
     from store.change_points import ChangePoint
@@ -108,12 +108,21 @@ def choose_among(
 ) -> Baseline | None:
     """As ``choose_baseline``, from points that may all serve: one per run, nearest first."""
     division = divide([point.header for point in usable], line, policy, landmarks)
-    if division is None:
-        return None
-    found = form_baseline(usable[: division.nearest], policy)
+    return None if division is None else form(division, usable.__getitem__, policy)
+
+
+def form(division: Division, point: Callable[[int], SeriesPoint], policy: Policy) -> Baseline | None:
+    """The baseline that a division says; None only of no runs.
+
+    Args:
+        division: of the runs that may serve.
+        point: what the run at a place measured.
+        policy: how many runs make a pool.
+    """
+    found = form_baseline([point(place) for place in range(division.nearest)], policy)
     if found is None or division.anchor is None:
         return found and replace(found, accepted=division.accepted)
-    anchor = anchored([usable[place] for place in division.anchor], since=division.since or "")
+    anchor = anchored([point(place) for place in division.anchor], since=division.since or "")
     return replace(sharing_spread(found, anchor), accepted=division.accepted)
 
 

@@ -6,24 +6,29 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from alerts.absence import explain_absence
-from alerts.baseline import Baseline, Doubt, is_usable, on_line
+from alerts.baseline import Baseline, Doubt, on_line
 from alerts.gathering import baseline_line, reached_runs
-from alerts.judge import policy_for, strongest_baseline
-from alerts.levels import Landmarks, choose_among, choose_baseline
+from alerts.judge import policy_by, policy_for, strongest_baseline
+from alerts.levels import Landmarks, choose_baseline, divide, form
 from alerts.partner import choose_partner, partner_id
 from alerts.renames import Renames
-from alerts.trunks import Trunk, Trunks
+from alerts.trunks import Trunks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from alerts.policy import Policy, Rules
     from alerts.triage import Decisions
+    from alerts.trunks import Trunk, Usable
     from store.change_points import ChangePoint
+    from store.outlines import Outlines
     from store.records import Commit, Failure, RunHeader, SeriesKey, SeriesPoint
 
-_NO_TRUNK = Trunk((), (), {})
 _LINES_KEPT = 16  # runs of one commit come one after another
 
 
@@ -33,7 +38,7 @@ class Past:
 
     Attributes:
         headers: every run of the repository by its id, newest first.
-        points: of each run, in outline where nothing more was asked for.
+        points: of each run, in outline.
         failures: of each run that has any.
         released: the name of the release on each commit that has one.
         renamed: declared (old name, new name) pairs.
@@ -42,7 +47,7 @@ class Past:
 
     rules: Rules
     headers: Mapping[str, RunHeader]
-    points: Mapping[str, Sequence[SeriesPoint]]
+    points: Outlines
     failures: Mapping[str, tuple[Failure, ...]]
     commits: Mapping[str, Commit]
     released: Mapping[str, str]
@@ -54,6 +59,27 @@ class Past:
     def trunks(self) -> Trunks:
         """The lines that the merge-bases lie on."""
         return Trunks(list(self.headers.values()), self.commits, self.points)
+
+    @cached_property
+    def policies(self) -> tuple[NDArray[np.intp], list[Policy]]:
+        """By row of the outlines the number of the policy that decides about it, and the policies."""
+        points = self.points
+        pairs, rows = np.unique(points.series_code * len(points.tag_sets) + points.tags, return_inverse=True)
+        known: dict[Policy, int] = {}
+        numbers = []
+        for pair in pairs.tolist():
+            series, tags = divmod(pair, len(points.tag_sets))
+            policy = policy_by(points.series[series].case, points.tag_sets[tags], self.rules)
+            numbers.append(known.setdefault(policy, len(known)))
+        return np.array(numbers, dtype=np.intp)[rows], list(known)
+
+    @cached_property
+    def is_divided(self) -> NDArray[np.bool_]:
+        """By series, whether more than releases divides its history."""
+        decided = self.decisions.by_benchmark
+        return np.array(
+            [key in self.steps or key.case.benchmark in decided for key in self.points.series], dtype=np.bool_
+        )
 
     @cached_property
     def _lines(self) -> dict[tuple[str | None, str | None, bool], dict[str, int]]:
@@ -100,14 +126,23 @@ class SeenFrom:
     """A repository's past as one run sees it.
 
     Attributes:
-        candidates: what the run measured.
         partner: what the run that took turns with it measured, with windows.
     """
 
     past: Past
     header: RunHeader
-    candidates: Sequence[SeriesPoint]
     partner: Sequence[SeriesPoint] = ()
+
+    @cached_property
+    def rows(self) -> range:
+        """What it measured, as rows of the outlines."""
+        return self.past.points.rows(self.header.run_id)
+
+    @cached_property
+    def benchmarks(self) -> set[str]:
+        """The names of what it measured."""
+        points, part = self.past.points, slice(self.rows.start, self.rows.stop)
+        return {points.series[code].case.benchmark for code in points.series_code[part].tolist()}
 
     @cached_property
     def line(self) -> dict[str, int]:
@@ -119,13 +154,13 @@ class SeenFrom:
     @cached_property
     def renames(self) -> Renames:
         """The names that older runs have today."""
-        return Renames.of(self.past.renamed, (point.series.case.benchmark for point in self.candidates))
+        return Renames.of(self.past.renamed, self.benchmarks)
 
     @cached_property
     def trunk(self) -> Trunk:
         """The line that the run's ancestors lie on."""
         nearest = next(iter(self.line), None)
-        return _NO_TRUNK if nearest is None else self.past.trunks.holding(nearest)
+        return self.past.trunks.nowhere if nearest is None else self.past.trunks.holding(nearest)
 
     @cached_property
     def first_rank(self) -> int:
@@ -155,10 +190,20 @@ class SeenFrom:
         return range(self.first_rank, min(last, len(self.trunk.runs)))
 
     @cached_property
-    def far(self) -> list[dict[SeriesKey, SeriesPoint]]:
-        """The points of those up to a release, by series."""
-        runs = self.reached[len(self.near) :]
-        return [{point.series: point for point in self.past.points.get(run.run_id, ())} for run in runs]
+    def far(self) -> list[int]:
+        """The ranks of those up to a release."""
+        if not self.past.released:
+            return []
+        return [self.trunk.rank[run.run_id] for run in self.reached[len(self.near) :]]
+
+    def rows_behind(self, usable: Usable, series: int) -> NDArray[np.intp]:
+        """The rows of a series in the runs to look at, nearest first, from what is usable on the trunk."""
+        return usable.rows[usable.places(series, self.near, self.far)]
+
+    def runs_of(self, rows: NDArray[np.intp]) -> list[RunHeader]:
+        """The runs that rows belong to."""
+        points = self.past.points
+        return [points.headers[run] for run in points.run[rows].tolist()]
 
     @cached_property
     def paired(self) -> list[SeriesPoint]:
@@ -181,11 +226,12 @@ class SeenFrom:
         old_names = self.renames.old_names(point.series.case.benchmark) if self.renames.today else []
         if old_names or self.is_interrupted:
             return choose_baseline(point, self._renamed(point), self.line, policy, landmarks)
-        usable = self.trunk.usable(point.series, self.near, policy)
-        if self.far:
-            found = (points[point.series] for points in self.far if point.series in points)
-            usable = [*usable, *(other for other in found if is_usable(other, policy))]
-        return choose_among(usable, self.line, policy, landmarks)
+        usable = self.trunk.usable(policy.minimum_tier)
+        rows = self.rows_behind(usable, self.past.points.number[point.series])
+        division = divide(self.runs_of(rows), self.line, policy, landmarks)
+        if division is None:
+            return None
+        return form(division, lambda place: self.past.points.point(int(rows[place])), policy)
 
     def _renamed(self, point: SeriesPoint) -> list[SeriesPoint]:
         """The history of a series under all of its names; of one run, in the order it was measured in."""
@@ -210,8 +256,7 @@ class SeenFrom:
     @cached_property
     def _nearest(self) -> Sequence[SeriesPoint]:
         """The points of the nearest run: on another GPU, or far back, of our benchmarks alone."""
-        benchmarks = {other.series.case.benchmark for other in self.candidates}
-        ours = benchmarks.union(*(self.renames.old_names(name) for name in benchmarks))
+        ours = self.benchmarks.union(*(self.renames.old_names(name) for name in self.benchmarks))
         whole = 0
         for run in self.reached:
             points = self.past.points.get(run.run_id, ())

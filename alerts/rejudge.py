@@ -12,14 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from alerts.baseline import Baseline
-from alerts.effects import benjamini_hochberg
 from alerts.errors import NothingToJudge
+from alerts.families import Code, Decided, with_q_values
 from alerts.judge import decide_points
-from alerts.judging import confirm_alike, newest_by_gpu, settle_sessions
+from alerts.judging import confirm_alike, settle_sessions
 from alerts.partner import partner_id
 from alerts.past import Past, SeenFrom
 from alerts.policy import Policy
+from alerts.quiet import find_quiet
 from alerts.triage import Decisions
 from store import shown
 from store.change_points import load_change_points
@@ -40,8 +43,10 @@ if TYPE_CHECKING:
     from alerts.baseline import Doubt
     from alerts.judge import JudgedPoint
     from alerts.policy import Rules
+    from alerts.quiet import Quiet
     from store.change_points import ChangePoint
     from store.database import Database
+    from store.outlines import Outlines
     from store.records import Failure, RunHeader, SeriesKey, SeriesPoint, Verdict
     from store.verdict_columns import Rewritten
 
@@ -118,33 +123,11 @@ def rejudge(
     return Rejudged(runs=runs, verdicts=columns.count, rewritten=tuple(columns.save(database)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Commit:
-    """The runs of one code, which are settled together.
-
-    Attributes:
-        runs: all of them, newest first.
-        judged: those that are judged again.
-    """
-
-    runs: Sequence[RunHeader]
-    judged: Sequence[RunHeader]
-
-    @property
-    def has_sessions(self) -> bool:
-        """Whether the runs measured the same code. Uncommitted changes are never the same code twice."""
-        return self.runs[0].commit_sha is not None and not self.runs[0].dirty
-
-    def sessions(self, gpu_uuid: str) -> list[RunHeader]:
-        """The runs on one GPU."""
-        return [run for run in self.runs if run.gpu_uuid == gpu_uuid] if self.has_sessions else []
-
-
 def _past(
     database: Database,
     repository: str,
     headers: Mapping[str, RunHeader],
-    points: Mapping[str, Sequence[SeriesPoint]],
+    points: Outlines,
     *,
     rules: Rules,
     failures: Mapping[str, tuple[Failure, ...]],
@@ -165,9 +148,7 @@ def _past(
     )
 
 
-def _bundles(
-    headers: Sequence[RunHeader], chosen: Collection[str], points: Mapping[str, Sequence[SeriesPoint]]
-) -> Iterator[list[_Commit]]:
+def _bundles(headers: Sequence[RunHeader], chosen: Collection[str], points: Outlines) -> Iterator[list[Code]]:
     """The commits with a chosen run, the one that was measured first coming first, several at a time."""
     by_code: dict[tuple[str, ...], list[RunHeader]] = defaultdict(list)
     for run in headers:
@@ -178,8 +159,8 @@ def _bundles(
         picked = [run for run in runs if run.run_id in chosen]
         judged = [run for run in runs if run in picked or any(confirm_alike(run, one) for one in picked)]
         if judged:
-            bundle.append(_Commit(runs=runs, judged=judged))
-            size += sum(len(points.get(run.run_id, ())) for run in judged)
+            bundle.append(Code(runs=runs, judged=judged))
+            size += sum(len(points.rows(run.run_id)) for run in judged)
         if size >= _POINTS_AT_ONCE:
             yield bundle
             bundle, size = [], 0
@@ -190,48 +171,98 @@ def _bundles(
 def _judge_bundle(
     database: Database,
     past: Past,
-    bundle: Sequence[_Commit],
+    bundle: Sequence[Code],
     columns: VerdictColumns,
     *,
     judged_at: datetime,
 ) -> int:
-    """Judge the chosen runs of some commits; gives their number."""
-    headers = [run for commit in bundle for run in commit.judged]
-    judged_ids = {run.run_id for run in headers}
-    others = [run.run_id for commit in bundle for run in commit.runs if run.run_id not in judged_ids]
+    """Judge the chosen runs of some codes; gives their number."""
+    judged_ids = {run.run_id for code in bundle for run in code.judged}
+    others = [run.run_id for code in bundle for run in code.runs if run.run_id not in judged_ids]
     stored: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in load_verdicts(database, run_ids=others):
         stored[verdict.run_id].append(verdict)
-    judged = _judged(database, past, headers, judged_at)
+    whole = _whole(database, _paired(bundle))
+    seen = {
+        run.run_id: SeenFrom(past=past, header=run, partner=whole.get(partner_id(run) or "", ()))
+        for code in bundle
+        for run in code.judged
+    }
+    quiet = find_quiet(past, _with_those_settled(seen, bundle))
+    judged = _judged(database, seen.values(), quiet, whole, judged_at)
+    q_value = np.full(quiet.p_value.size, np.nan)
     written: list[tuple[Verdict, float | None]] = []
-    for commit in bundle:
-        written += _with_q_values(commit, _settled(commit, judged, stored, past.rules), judged, stored)
+    for code in bundle:
+        decided = Decided(
+            settled=_settled(code, judged, stored, past.rules),
+            judged=judged,
+            stored=stored,
+            quiet=quiet,
+            points=past.points,
+        )
+        written += with_q_values(code, decided, q_value)
     columns.add([verdict for verdict, _ in written], [q_value for _, q_value in written])
-    return len(headers)
+    for batch in quiet.verdicts(q_value):
+        columns.add_columns(batch, judged_at=judged_at)
+    return len(judged_ids)
+
+
+def _paired(bundle: Iterable[Code]) -> set[str]:
+    """The runs that were paired, and those they were paired with."""
+    runs = [run for code in bundle for run in code.judged]
+    return {run_id for run in runs if (other := partner_id(run)) for run_id in (run.run_id, other)}
+
+
+def _with_those_settled(
+    seen: Mapping[str, SeenFrom], bundle: Iterable[Code]
+) -> Iterator[tuple[SeenFrom, Collection[int]]]:
+    """The runs, each with the series that another session on its commit has too."""
+    for code in bundle:
+        for gpu_uuid in {run.gpu_uuid for run in code.judged}:
+            own = [seen[run.run_id] for run in code.judged if run.gpu_uuid == gpu_uuid]
+            yield from ((each, code.measured_twice(gpu_uuid, each.past.points)) for each in own)
 
 
 def _judged(
-    database: Database, past: Past, headers: Sequence[RunHeader], judged_at: datetime
+    database: Database,
+    seen: Collection[SeenFrom],
+    quiet: Quiet,
+    whole: dict[str, list[SeriesPoint]],
+    judged_at: datetime,
 ) -> dict[str, list[JudgedPoint]]:
-    """The points of each run with their verdicts, before any session stands beside another."""
-    pairs = {run_id for run in headers if (other := partner_id(run)) for run_id in (run.run_id, other)}
-    whole = _whole(database, pairs)
-    seen = [
-        SeenFrom(
-            past=past,
-            header=run,
-            candidates=whole.get(run.run_id) or past.points.get(run.run_id, ()),
-            partner=whole.get(partner_id(run) or "", ()),
-        )
-        for run in headers
-    ]
-    baselines = [{point.series: each.baseline(point) for point in each.candidates} for each in seen]
-    whole |= _whole(database, _compared_by_windows(seen, baselines) - whole.keys())
+    """The points of each run that are not quiet with their verdicts, before they stand beside other sessions.
+
+    Args:
+        database: where points are read with their windows.
+        seen: the runs.
+        quiet: the points that are left out.
+        whole: the points of some runs with their windows; more are added where they are needed.
+        judged_at: what to write down as the time of judging.
+    """
+    candidates = {each.header.run_id: _candidates(each, quiet, whole) for each in seen}
+    baselines = {
+        each.header.run_id: {point.series: each.baseline(point) for point in candidates[each.header.run_id]}
+        for each in seen
+    }
+    whole |= _whole(database, _compared_by_windows(baselines) - whole.keys())
     judged = {}
-    for each, found in zip(seen, baselines, strict=True):
-        candidates, told = _in_full(each, found, whole)
-        judged[each.header.run_id] = decide_points(candidates, told, past.rules, judged_at=judged_at)
+    for each in seen:
+        run_id, rules = each.header.run_id, each.past.rules
+        points, told = _candidates(each, quiet, whole), _in_full(each, baselines[run_id], whole)
+        judged[run_id] = decide_points(points, told, rules, judged_at=judged_at)
     return judged
+
+
+def _candidates(
+    seen: SeenFrom, quiet: Quiet, whole: Mapping[str, Sequence[SeriesPoint]]
+) -> list[SeriesPoint]:
+    """The points of a run that are not quiet; with windows where they were read."""
+    points, rows = seen.past.points, [row for row in seen.rows if not quiet.is_quiet[row]]
+    in_full = whole.get(seen.header.run_id)
+    if in_full is None:
+        return [points.point(row) for row in rows]
+    series = {points.series[code] for code in points.series_code[rows].tolist()}
+    return [point for point in in_full if point.series in series]
 
 
 def _whole(database: Database, run_ids: Collection[str]) -> dict[str, list[SeriesPoint]]:
@@ -242,21 +273,19 @@ def _whole(database: Database, run_ids: Collection[str]) -> dict[str, list[Serie
     return found
 
 
-def _compared_by_windows(seen: Iterable[SeenFrom], baselines: Iterable[Baselines]) -> set[str]:
+def _compared_by_windows(baselines: Mapping[str, Baselines]) -> set[str]:
     """The runs on both sides of a comparison with a single run: its effect is read off their windows."""
     return {
         run_id
-        for each, found in zip(seen, baselines, strict=True)
+        for candidate, found in baselines.items()
         for baseline in found.values()
         if isinstance(baseline, Baseline) and baseline.kind is BaselineKind.SINGLE
-        for run_id in (each.header.run_id, baseline.nearest.header.run_id)
+        for run_id in (candidate, baseline.nearest.header.run_id)
     }
 
 
-def _in_full(
-    seen: SeenFrom, baselines: Baselines, whole: Mapping[str, Sequence[SeriesPoint]]
-) -> tuple[Sequence[SeriesPoint], Baselines]:
-    """The run's points and baselines, with windows where a single run is what they are compared with."""
+def _in_full(seen: SeenFrom, baselines: Baselines, whole: Mapping[str, Sequence[SeriesPoint]]) -> Baselines:
+    """The run's baselines, with windows where a single run is what it is compared with."""
     told = dict(baselines)
     for series, baseline in baselines.items():
         if isinstance(baseline, Baseline) and baseline.kind is BaselineKind.SINGLE:
@@ -264,11 +293,11 @@ def _in_full(
             # Of two older names of one series in that run, the one that was measured last is its history.
             same = next(point for point in reversed(nearest) if point.series == series)
             told[series] = replace(baseline, points=(same,))
-    return whole.get(seen.header.run_id, seen.candidates), told
+    return told
 
 
 def _settled(
-    commit: _Commit,
+    code: Code,
     judged: Mapping[str, Sequence[JudgedPoint]],
     stored: Mapping[str, Sequence[Verdict]],
     rules: Rules,
@@ -276,10 +305,10 @@ def _settled(
     """The verdicts on these runs, and those of other sessions whose standing they change."""
     settled: list[Verdict] = []
     by_gpu: dict[str, list[RunHeader]] = defaultdict(list)
-    for run in commit.judged:
+    for run in code.judged:
         by_gpu[run.gpu_uuid].append(run)
     for gpu_uuid, runs in by_gpu.items():
-        sessions = commit.sessions(gpu_uuid)
+        sessions = code.sessions(gpu_uuid)
         items = [judged[run.run_id] for run in runs]
         if len(sessions) > 1:
             others = [verdict for run in sessions for verdict in stored.get(run.run_id, ())]
@@ -287,61 +316,3 @@ def _settled(
         else:  # a flag that has met no other session stands as the judge left it
             settled += [item.verdict for of_run in items for item in of_run]
     return settled
-
-
-def _with_q_values(
-    commit: _Commit,
-    settled: Iterable[Verdict],
-    judged: Mapping[str, Sequence[JudgedPoint]],
-    stored: Mapping[str, Sequence[Verdict]],
-) -> list[tuple[Verdict, float | None]]:
-    """Every verdict to be written with its q-value: over the run, and the commit's newest on other GPUs."""
-    current: dict[str, dict[SeriesKey, Verdict]] = defaultdict(dict)
-    for run in commit.runs:
-        current[run.run_id] |= {verdict.series: verdict for verdict in stored.get(run.run_id, ())}
-    for verdict in settled:
-        current[verdict.run_id][verdict.series] = verdict
-    tested = {
-        run.run_id: [
-            item.verdict.series
-            for item in judged.get(run.run_id, ())
-            if not item.is_sentinel and item.verdict.p_value is not None
-        ]
-        or [v.series for v in stored.get(run.run_id, ()) if v.q_value is not None and v.p_value is not None]
-        for run in commit.runs
-    }
-    q_values = {
-        run_id: {series: verdict.q_value for series, verdict in verdicts.items()}
-        for run_id, verdicts in current.items()
-    }
-    for members, told in _families(commit):
-        family = [(run_id, series) for run_id in members for series in tested[run_id]]
-        p_values = [current[run_id][series].p_value or 0.0 for run_id, series in family]
-        for (run_id, series), q_value in zip(family, benjamini_hochberg(p_values), strict=True):
-            if run_id in told:
-                q_values[run_id][series] = q_value
-    before = {(v.run_id, v.series): v for verdicts in stored.values() for v in verdicts}
-    return [
-        (verdict, q_values[run_id][series])
-        for run_id, verdicts in current.items()
-        for series, verdict in verdicts.items()
-        if (old := before.get((run_id, series))) is None
-        or (verdict, q_values[run_id][series]) != (old, old.q_value)
-    ]
-
-
-def _families(commit: _Commit) -> Iterator[tuple[list[str], set[str]]]:
-    """Runs whose tests are counted together, and those among them that get their q-values from that.
-
-    A run stands beside the newest ones on other GPUs; these beside it only where it is the newest itself.
-    """
-    newest = newest_by_gpu(commit.runs) if commit.has_sessions else {}
-    whole = set(newest.values())
-    for run in commit.judged:
-        if run.run_id in whole:
-            continue
-        alone = not commit.has_sessions or run.confirms_run_id is not None
-        others = [] if alone else [run_id for gpu, run_id in newest.items() if gpu != run.gpu_uuid]
-        yield [run.run_id, *sorted(others)], {run.run_id}
-    if any(run.run_id in whole for run in commit.judged):
-        yield sorted(whole), whole

@@ -3,73 +3,120 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from alerts.baseline import distance, is_usable
+import numpy as np
+
+from alerts.baseline import distance
+from alerts.policy import reaches
 from store.commits import first_parent_line, positions
+from store.outlines import TIERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from alerts.policy import Policy
-    from store.records import Commit, RunHeader, SeriesKey, SeriesPoint, Tier
+    from numpy.typing import NDArray
+
+    from store.outlines import Outlines
+    from store.records import Commit, RunHeader, Tier
+
+
+@dataclass(frozen=True)
+class Usable:
+    """What may be part of a baseline along a line, by series and from its tip on.
+
+    Attributes:
+        rows: of the outlines; those of one series one after another.
+        ranks: for each of them the rank of its run on the line.
+        begin: by series, where its rows begin; one more than there are series.
+    """
+
+    rows: NDArray[np.intp]
+    ranks: NDArray[np.intp]
+    begin: NDArray[np.intp]
+
+    def places(self, series: int, near: range, far: Sequence[int]) -> NDArray[np.intp]:
+        """Where among ``rows`` a series lies in some runs, nearest first.
+
+        Args:
+            series: its number.
+            near: the ranks of runs one after another.
+            far: the ranks of single runs behind them. None of them need have the series.
+        """
+        begin, end = self.begin[series], self.begin[series + 1]
+        own = self.ranks[begin:end]
+        first, last = np.searchsorted(own, (near.start, near.stop))
+        places: NDArray[np.intp] = np.arange(first, last) + begin
+        if far:
+            places = np.concatenate([places, np.flatnonzero(np.isin(own, far)) + begin])
+        return places
+
+    @cached_property
+    def pattern(self) -> NDArray[np.intp]:
+        """By series, a number that those share which were measured in the same runs."""
+        known: dict[bytes, int] = {}
+        edges = zip(self.begin[:-1], self.begin[1:], strict=True)
+        ranks = (self.ranks[first:last].tobytes() for first, last in edges)
+        return np.array([known.setdefault(own, len(known)) for own in ranks], dtype=np.intp)
 
 
 class Trunk:
-    """One line, its runs nearest to the tip first, and the points of each series in that order.
+    """One line with its runs, nearest to the tip first.
 
     The line of a merge-base on it is the rest of it from there on, and so are the runs: what
     was sorted for one commit need not be sorted again for the next.
 
     Attributes:
-        runs: of committed code on the line.
-        starts: for each of them its place on the line.
+        place: of every commit on the line, from its tip.
+        runs: of committed code on the line; their indices are called ranks.
+        rank: of each of them by its id.
     """
 
-    def __init__(
-        self,
-        line: Iterable[str],
-        headers: Iterable[RunHeader],
-        points: Mapping[str, Sequence[SeriesPoint]],
-    ) -> None:
+    def __init__(self, line: Iterable[str], headers: Iterable[RunHeader], points: Outlines) -> None:
         self.place = {sha: index for index, sha in enumerate(line)}
         on_it = (run for run in headers if not run.dirty and run.commit_sha in self.place)
         self.runs = sorted(on_it, key=lambda run: distance(run, self.place))
-        self.starts = [self.place[run.commit_sha or ""] for run in self.runs]
-        self._ranked: dict[SeriesKey, list[tuple[int, SeriesPoint]]] = defaultdict(list)
-        for rank, run in enumerate(self.runs):
-            for point in points.get(run.run_id, ()):
-                self._ranked[point.series].append((rank, point))
-        self._usable: dict[tuple[SeriesKey, Tier], tuple[list[int], list[SeriesPoint]]] = {}
+        self.rank = {run.run_id: rank for rank, run in enumerate(self.runs)}
+        self._starts = [self.place[run.commit_sha or ""] for run in self.runs]
+        self._points = points
+        self._usable: dict[Tier, Usable] = {}
 
     def rank_from(self, place: int) -> int:
         """The rank of the first run at a place of the line, or behind it."""
-        return bisect_left(self.starts, place)
+        return bisect_left(self._starts, place)
 
-    def usable(self, series: SeriesKey, ranks: range, policy: Policy) -> list[SeriesPoint]:
-        """The points of a series in the runs of these ranks that may be part of a baseline, nearest first."""
-        known = self._usable.get((series, policy.minimum_tier))
+    def usable(self, minimum: Tier) -> Usable:
+        """The rows of every series on the line that may be part of a baseline."""
+        known = self._usable.get(minimum)
         if known is None:
-            kept = [item for item in self._ranked.get(series, ()) if is_usable(item[1], policy)]
-            known = [rank for rank, _ in kept], [point for _, point in kept]
-            self._usable[series, policy.minimum_tier] = known
-        places, points = known
-        return points[bisect_left(places, ranks.start) : bisect_left(places, ranks.stop)]
+            known = self._usable[minimum] = self._sorted(minimum)
+        return known
+
+    def _sorted(self, minimum: Tier) -> Usable:
+        points = self._points
+        rank_of = np.array([self.rank.get(run.run_id, -1) for run in points.headers], dtype=np.intp)
+        is_good = np.array([reaches(tier, minimum) for tier in TIERS])
+        ranks = rank_of[points.run]
+        rows = np.flatnonzero((ranks >= 0) & points.has_bounds & is_good[points.tier])
+        rows = rows[np.lexsort((ranks[rows], points.series_code[rows]))]
+        begin = np.searchsorted(points.series_code[rows], np.arange(len(points.series) + 1))
+        return Usable(rows, ranks[rows], begin)
 
 
 class Trunks:
-    """The lines of a repository: as few as hold every merge-base."""
+    """The lines of a repository: as few as hold every merge-base.
 
-    def __init__(
-        self,
-        headers: Sequence[RunHeader],
-        commits: Mapping[str, Commit],
-        points: Mapping[str, Sequence[SeriesPoint]],
-    ) -> None:
+    Attributes:
+        nowhere: a line without a commit.
+    """
+
+    def __init__(self, headers: Sequence[RunHeader], commits: Mapping[str, Commit], points: Outlines) -> None:
         depth = positions(commits)
         tips = {run.merge_base for run in headers if run.merge_base is not None}
         self._of: dict[str, Trunk] = {}
+        self.nowhere = Trunk((), (), points)
         for tip in sorted(tips, key=lambda sha: (-depth.get(sha, 0), sha)):
             if tip in self._of:
                 continue

@@ -27,6 +27,7 @@ from store.records import (
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from store.portable import Number
     from store.records import RunHeader
 
 CHANGES = (Outcome.REGRESSED, Outcome.IMPROVED)
@@ -188,6 +189,11 @@ def smallest_seen(candidate: Interval, baseline: Interval) -> float | None:
         return None
     low, center, _ = candidate.bounds
     _, baseline_center, baseline_high = baseline.bounds
+    return rise_to(baseline_high, baseline_center, center, low)
+
+
+def rise_to(baseline_high: Number, baseline_center: Number, center: Number, low: Number) -> Number:
+    """The rise that takes the low end of a candidate's interval to the high end of its baseline's."""
     return baseline_high / baseline_center * center / low - 1
 
 
@@ -246,15 +252,27 @@ def _sentence(candidate: SeriesPoint, baseline: Baseline, decision: _Decision, p
             f"{shown.share(policy.flag_effect)} are not flagged"
         )
     else:
-        said = f"not distinguishable from {against} ({between})"
-        if smallest is not None:
-            said += f"; a {seen_change(candidate.series, policy)} of {shown.share(smallest)} "
-            said += "would have been flagged"
+        said = say_unchanged(against, between, smallest, seen_change(candidate.series, policy))
     if baseline.kind is BaselineKind.SINGLE:
         said += "; provisional - session variance unknown"
     if candidate.header.dirty:
         said += "; measured with uncommitted changes, so the commit alone does not reproduce it"
     return said
+
+
+def say_unchanged(against: str, between: str, smallest: float | None, word: str) -> str:
+    """What is said where nothing was seen.
+
+    Args:
+        against: the baseline in words.
+        between: the interval of the effect.
+        smallest: the smallest change that would have been flagged, where there is one.
+        word: what such a change is called.
+    """
+    said = f"not distinguishable from {against} ({between})"
+    if smallest is None:
+        return said
+    return f"{said}; a {word} of {shown.share(smallest)} would have been flagged"
 
 
 def _drift(anchor: Baseline, decision: _Decision) -> Drift:
@@ -294,4 +312,9 @@ def _drift_words(drift: Drift) -> str:
 
 
 def _between(effect: Effect) -> str:
-    return f"{shown.change(effect.low)} to {shown.change(effect.high)}"
+    return say_between(effect.low, effect.high)
+
+
+def say_between(low: float, high: float) -> str:
+    """The interval of an effect: ``+0.41 % to +1.20 %``."""
+    return f"{shown.change(low)} to {shown.change(high)}"

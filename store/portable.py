@@ -1,4 +1,4 @@
-"""Logarithms and exponentials of floats and of whole arrays, the same to the last digit everywhere.
+"""Logarithms, exponentials and roots of floats and of whole arrays, the same to the last digit everywhere.
 
 NumPy computes them by whatever the processor offers, so that the last digit may differ from one
 machine to the next, and from a number alone to the same number among others. A verdict must not.
@@ -32,6 +32,11 @@ def exp(value: Number) -> Number:
 def expm1(value: Number) -> Number:
     """The exponential less one: a relative change from the log of a ratio."""
     return _applied(math.expm1, value)
+
+
+def sqrt(value: Number) -> Number:
+    """The square root."""
+    return _applied(math.sqrt, value)
 
 
 def _applied(function: Callable[[float], float], value: Number) -> Number:

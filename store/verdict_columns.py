@@ -18,7 +18,7 @@ from store.records import Outcome, Standing
 from store.rows import columns_of, series_columns, storable, to_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     import duckdb
@@ -29,17 +29,25 @@ if TYPE_CHECKING:
 
 # Text and truth travel as text: what a column holds is said by the table, not guessed from some rows.
 _AS_TEXT = "set pandas_analyze_sample = 0"
-_STAGED = "create temp table staged as select * from verdicts limit 0"
+_NAMED = """
+create temp table rewritten as select added.run_id, known_series.series_id, added.outcome, added.standing
+from added join known_series on known_series.code = added.series
+"""
+# Splitting nothing gives one empty text, and no run at all is an empty list.
+_SPLIT = """
+create temp table known_lists as
+select code, case when ids = '' then [] else string_split(ids, ',') end as ids from joined
+"""
 _COUNTED = """
-select verdicts.outcome, verdicts.standing, staged.outcome, staged.standing, count(*)
-from staged left join verdicts
-on verdicts.run_id = staged.run_id and verdicts.series_id = staged.series_id
+select verdicts.outcome, verdicts.standing, rewritten.outcome, rewritten.standing, count(*)
+from rewritten left join verdicts using (run_id, series_id)
 group by all
 order by all
 """
 _DELETE = """
 delete from verdicts where exists (
-    select 1 from staged where staged.run_id = verdicts.run_id and staged.series_id = verdicts.series_id
+    select 1 from rewritten
+    where rewritten.run_id = verdicts.run_id and rewritten.series_id = verdicts.series_id
 )
 """
 # Where each column comes from: a field of the verdict, or of a record in it, which may be None.
@@ -78,6 +86,14 @@ class Rewritten:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A column of few values: each of them once, and by row the place of its own."""
+
+    values: Sequence[Any]
+    which: NDArray[np.intp]
+
+
 class VerdictColumns:
     """Verdicts as columns. None is kept apart from a number that is none."""
 
@@ -108,6 +124,39 @@ class VerdictColumns:
         )
         self.count += len(verdicts)
 
+    def add_columns(self, columns: Mapping[str, Any], *, judged_at: datetime) -> None:
+        """Add verdicts that are columns already.
+
+        Args:
+            columns: named as in the store, with ``series`` for all that says what was measured. Each
+                is an array or a list, a ``Repeated``, or one value for every row. NaN stands for a
+                number that is missing, and what is not named is missing in every row.
+            judged_at: when they were decided.
+
+        Raises:
+            StoreInvalid: a number is infinite, or the instant has no time zone.
+        """
+        count = len(columns["message"])
+        self._chunks.append(
+            {
+                **{name: _spread(name, columns.get(name, np.nan), count) for name in (*_NUMBERS, "q_value")},
+                **{name: np.asarray(columns[name]) for name in _WHOLE},
+                **{name: _text_column(columns.get(name), count) for name in _TEXTS},
+                "judged_at": np.repeat(_instants([judged_at]), count),
+                "series": self._shared(columns["series"], self._series, count),
+                **{name: self._shared(columns.get(name), self._lists, count) for name in _LISTS},
+            }
+        )
+        self.count += count
+
+    @staticmethod
+    def _shared(column: Repeated | None, known: dict[Any, int], count: int) -> NDArray[np.int64]:
+        """The numbers of values that many verdicts share."""
+        if column is None:
+            return np.repeat(_codes([None], known), count)
+        codes = _codes(column.values, known)
+        return codes[column.which]
+
     def save(self, database: Database) -> list[Rewritten]:
         """Store all of them in one transaction, in place of earlier verdicts on the same runs and series.
 
@@ -119,16 +168,11 @@ class VerdictColumns:
         with database.writing() as connection:
             connection.execute(_AS_TEXT)
             columns = list(columns_of(connection, "verdicts"))
-            self._register_shared(connection)
-            connection.execute(_STAGED)
-            statement = _insertion(columns)
-            for chunk in self._chunks:
-                connection.register("chunk", chunk)
-                connection.execute(statement)
-                connection.unregister("chunk")
+            self._register(connection)
+            connection.execute(_NAMED)
             counted = connection.execute(_COUNTED).fetchall()
             connection.execute(_DELETE)
-            connection.execute("insert into verdicts select * from staged")
+            connection.execute(_insertion(columns))
         return [
             Rewritten(
                 before=None if outcome is None else (Outcome(outcome), Standing(standing)),
@@ -138,8 +182,11 @@ class VerdictColumns:
             for outcome, standing, new_outcome, new_standing, number in counted
         ]
 
-    def _register_shared(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """What many verdicts share: their series, and the runs that they rest on."""
+    def _register(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """All verdicts, and what many of them share: their series, and the runs that they rest on."""
+        names = self._chunks[0]
+        added = {name: np.concatenate([chunk[name] for chunk in self._chunks]) for name in names}
+        connection.register("added", added)
         rows: dict[str, list[Any]] = defaultdict(list)
         for key in self._series:
             for name, value in series_columns(key).items():
@@ -147,23 +194,24 @@ class VerdictColumns:
         codes = np.arange(len(self._series))
         connection.register("known_series", {"code": codes, **{n: _texts(v) for n, v in rows.items()}})
         joined = [None if ids is None else ",".join(ids) for ids in self._lists]
-        connection.register("known_lists", {"code": np.arange(len(joined)), "ids": _texts(joined)})
+        connection.register("joined", {"code": np.arange(len(joined)), "ids": _texts(joined)})
+        connection.execute(_SPLIT)  # here, and not in every verdict again
+        connection.unregister("joined")
 
 
 def _insertion(columns: Iterable[str]) -> str:
     def expression(name: str) -> str:
         if name in _LISTS:
-            # Splitting nothing gives one empty text, and no run at all is an empty list.
-            return f"case when {name}.ids = '' then [] else string_split({name}.ids, ',') end"
+            return f"{name}.ids"
         if name in _NUMBERS or name == "q_value":
-            return f"case when isnan(chunk.{name}) then null else chunk.{name} end"
-        return f"chunk.{name}" if name in _OWN else f"known_series.{name}"
+            return f"case when isnan(added.{name}) then null else added.{name} end"
+        return f"added.{name}" if name in _OWN else f"known_series.{name}"
 
     values = ", ".join(f"{expression(name)} as {name}" for name in columns)
-    joins = " ".join(f"join known_lists as {name} on {name}.code = chunk.{name}" for name in _LISTS)
+    joins = " ".join(f"join known_lists as {name} on {name}.code = added.{name}" for name in _LISTS)
     return (
-        f"insert into staged by name select {values} from chunk "  # noqa: S608 - names come from the schema
-        f"join known_series on known_series.code = chunk.series {joins}"
+        f"insert into verdicts by name select {values} from added "  # noqa: S608 - names come from the schema
+        f"join known_series on known_series.code = added.series {joins}"
     )
 
 
@@ -189,6 +237,21 @@ def _numbers(name: str, values: Sequence[float | None]) -> NDArray[np.float64]:
         wrong = next(v for v in values if v is not None and not np.isfinite(v))
         raise StoreInvalid(f"a verdict has a {name} of {wrong}, which is not finite: leave it out")
     return column
+
+
+def _spread(name: str, values: Any, count: int) -> NDArray[np.float64]:
+    """A column in which NaN stands for None already."""
+    column = np.broadcast_to(np.asarray(values, dtype=np.float64), (count,))
+    if np.isinf(column).any():
+        raise StoreInvalid(f"a verdict has an infinite {name}: leave it out")
+    return column
+
+
+def _text_column(values: Any, count: int) -> NDArray[np.object_]:
+    if isinstance(values, Repeated):
+        texts = _texts(values.values)
+        return texts[values.which]
+    return _texts(values) if isinstance(values, list) else np.repeat(_texts([values]), count)
 
 
 def _texts(values: Sequence[Any]) -> NDArray[np.object_]:
