@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from collector.attempts import COMMIT_ERRORS, failed_run, has_suite_of
 from collector.bisect import CHANGES, Answer
-from collector.errors import CollectorError
+from collector.errors import BaselineError, CollectorError
 from collector.loaded import SENTINEL_TAG
 from collector.run import choices_of
 from store import shown
@@ -95,6 +95,9 @@ class PairedCompare:
         if not self.retry_failed and self.attempts.has_failed(commit.sha):
             failed = load_run(self.database, self.attempts.by_commit[commit.sha][0].run_id)
             return self._answer((failed, None), [], (commit, base), series, reused=True)
+        if not self.retry_failed and self.attempts.has_failed(base.sha):
+            failed = load_run(self.database, self.attempts.by_commit[base.sha][0].run_id)
+            return self._without_base(failed, (commit, base), series, reused=True)
         return self._measure(commit, base, passes, series)
 
     def _measure(self, commit: Commit, base: Commit, passes: int, series: SeriesKey | None) -> Answer:
@@ -102,9 +105,11 @@ class PairedCompare:
         started_at = datetime.now(UTC)
         try:
             pair = self.collect(plan, base.sha)
+        except BaselineError as error:
+            failed = self._keep_failed(replace(plan, revision=base.sha), error.why, started_at)
+            return self._without_base(failed, (commit, base), series)
         except COMMIT_ERRORS as error:
-            failed = self._marked(failed_run(plan, self.machine, error, started_at=started_at))
-            _refuse_unkept(self.keep(failed, False))
+            failed = self._keep_failed(plan, error, started_at)
             return self._answer((failed, None), [], (commit, base), series)
         _refuse_unkept(self.keep(self._marked(pair.baseline), False))
         interrupted = pair.candidate.header.interrupted
@@ -113,6 +118,11 @@ class PairedCompare:
             raise KeyboardInterrupt
         runs = (pair.candidate, pair.baseline)
         return self._answer(runs, _verdicts(kept), (commit, base), series)
+
+    def _keep_failed(self, plan: Plan, error: CollectorError, started_at: datetime) -> Run:
+        failed = self._marked(failed_run(plan, self.machine, error, started_at=started_at))
+        _refuse_unkept(self.keep(failed, False))
+        return failed
 
     def _stored(self, commit: Commit, base: Commit, passes: int) -> RunHeader | None:
         """The stored candidate's run with the most passes, where it has enough."""
@@ -169,8 +179,22 @@ class PairedCompare:
             others=tuple(others),
         )
 
-    def _why_none(self, run: Run, partner: Run | None, series: SeriesKey | None) -> str:
-        failure = self._failure(run, series)
+    def _without_base(
+        self, failed: Run, commits: tuple[Commit, Commit], series: SeriesKey | None, *, reused: bool = False
+    ) -> Answer:
+        """What a commit says where the one beside it gave no number."""
+        return Answer(
+            commit=commits[0],
+            base=commits[1],
+            passes=failed.header.passes,
+            verdict=None,
+            reason=self._why_none(None, failed, series),
+            run_ids=(failed.header.run_id,),
+            reused=reused,
+        )
+
+    def _why_none(self, run: Run | None, partner: Run | None, series: SeriesKey | None) -> str:
+        failure = None if run is None else self._failure(run, series)
         if failure is not None:
             return _said(failure)
         failure = None if partner is None else self._failure(partner, series)

@@ -19,6 +19,7 @@
     │   └── MixedTimersError    what was to be compared was not timed alike
     ├── CheckoutError           the code to measure cannot be laid out
     ├── WorkerError             a worker could not be started or spoke nonsense
+    ├── BaselineError           the baseline of a pair cannot be measured, for one of these two reasons
     ├── StudyError              runs cannot be compared with one another
     └── NothingMeasuredError    the run holds no number
 
@@ -27,6 +28,8 @@ standard library alone: it is loaded inside worker processes.
 """
 
 from __future__ import annotations
+
+_SHORT = 9  # characters of a commit id that tell it from others, as everywhere
 
 
 class CollectorError(Exception):
@@ -99,6 +102,20 @@ class CheckoutError(CollectorError):
 
 class WorkerError(CollectorError):
     """A worker process could not be started, or did not speak the protocol."""
+
+
+class BaselineError(CollectorError):
+    """The baseline of a pair cannot be measured, and its commit brings that on itself.
+
+    Attributes:
+        sha: the commit.
+        why: what is wrong with it.
+    """
+
+    def __init__(self, sha: str, why: CollectorError) -> None:
+        super().__init__(f"at the baseline, {sha[:_SHORT]}: {why}")
+        self.sha = sha
+        self.why = why
 
 
 class StudyError(CollectorError):

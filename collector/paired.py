@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from collector.attempts import COMMIT_ERRORS
 from collector.checkout import top_folder
 from collector.clock_guard import clocks_as_asked, undo_left_lock
+from collector.errors import BaselineError
 from collector.loaded import SENTINEL_TAG
 from collector.run import (
     announce,
@@ -30,6 +32,9 @@ from store.git import Repository
 from store.records import PairedRole, Run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
     from collector.run import Plan, Watcher
     from collector.session import Collected, Session
     from store.git import MeasuredHistory
@@ -61,11 +66,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class _Side:
-    """One commit of the pair, laid out and loaded."""
+    """One commit of the pair, laid out and loaded.
+
+    Attributes:
+        blame: entered around what its code may fail in, so that the error says whose it is.
+    """
 
     plan: Plan
     history: MeasuredHistory
     session: Session
+    blame: Callable[[], AbstractContextManager[None]]
 
 
 def collect_pair(plan: Plan, against: str, watcher: Watcher) -> Pair:
@@ -82,6 +92,7 @@ def collect_pair(plan: Plan, against: str, watcher: Watcher) -> Pair:
         watcher: told how it goes.
 
     Raises:
+        BaselineError: the baseline's code cannot be laid out, or brings its worker down.
         CollectorError: nothing could be measured of the candidate, for the reason given.
         StoreError: git does not know one of the revisions.
         KeyboardInterrupt: it came before the first pass of both was finished.
@@ -93,12 +104,14 @@ def collect_pair(plan: Plan, against: str, watcher: Watcher) -> Pair:
     base_sha = repository.resolve(repository.base(against))
     base_plan = replace(plan, revision=base_sha, traces=None)  # traces are of the candidate
     with contextlib.ExitStack() as stack:
-        candidate, baseline = (_open(stack, side) for side in (plan, base_plan))
+        candidate = _open(stack, plan)
+        with _blaming(base_sha):
+            baseline = _open(stack, base_plan, blame=lambda: _blaming(base_sha))
         stack.enter_context(gpu_lock(candidate.session.loaded.gpu_uuid, watcher))
         _get_ready(candidate, baseline, watcher)
         with clocks_as_asked(candidate.session, plan, watcher):
             _tell_about_clocks(candidate.session.collected, baseline.session.collected)
-            interrupted = _take_turns(candidate.session, baseline.session, plan.passes, seed, watcher)
+            interrupted = _take_turns(candidate, baseline, seed, watcher)
     runs = [
         run_of(
             side.session, side.plan, side.history, started_at=started_at, seed=seed, interrupted=interrupted
@@ -109,9 +122,22 @@ def collect_pair(plan: Plan, against: str, watcher: Watcher) -> Pair:
     return _linked(*runs, against=against)
 
 
-def _open(stack: contextlib.ExitStack, plan: Plan) -> _Side:
+@contextlib.contextmanager
+def _blaming(base_sha: str) -> Iterator[None]:
+    """What a commit brings on itself is said of the baseline, so that nobody takes it for the candidate's."""
+    try:
+        yield
+    except COMMIT_ERRORS as error:
+        raise BaselineError(base_sha, error) from error
+
+
+def _open(
+    stack: contextlib.ExitStack,
+    plan: Plan,
+    blame: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+) -> _Side:
     history = history_of(plan)
-    return _Side(plan, history, stack.enter_context(open_session(plan, history)))
+    return _Side(plan, history, stack.enter_context(open_session(plan, history)), blame)
 
 
 def _get_ready(candidate: _Side, baseline: _Side, watcher: Watcher) -> None:
@@ -119,7 +145,8 @@ def _get_ready(candidate: _Side, baseline: _Side, watcher: Watcher) -> None:
     refuse_empty(candidate.session.loaded, candidate.plan)
     undo_left_lock(candidate.session, watcher)
     for side in (candidate, baseline):
-        side.session.probe()
+        with side.blame():
+            side.session.probe()
         side.session.step_aside()
         announce(side.session, watcher)
     baseline.session.share_pacing(candidate.session)
@@ -137,20 +164,22 @@ def _tell_about_clocks(source: Collected, other: Collected) -> None:
     )
 
 
-def _take_turns(candidate: Session, baseline: Session, passes: int, seed: int, watcher: Watcher) -> bool:
+def _take_turns(candidate: _Side, baseline: _Side, seed: int, watcher: Watcher) -> bool:
     """Run all passes of both, A B B A; returns whether they were interrupted."""
-    watcher.started(len(candidate.loaded.cases) + len(baseline.loaded.cases), passes)
+    sides = (candidate, baseline)
+    watcher.started(sum(len(side.session.loaded.cases) for side in sides), candidate.plan.passes)
     finished = 0
     try:
-        for pass_index in range(passes):
-            for session in (candidate, baseline) if pass_index % 2 == 0 else (baseline, candidate):
-                session.run_pass(pass_index, seed, watcher.window_done)
-                session.step_aside()
+        for pass_index in range(candidate.plan.passes):
+            for side in sides if pass_index % 2 == 0 else reversed(sides):
+                with side.blame():
+                    side.session.run_pass(pass_index, seed, watcher.window_done)
+                side.session.step_aside()
             finished = pass_index + 1
         watcher.measured()
     except KeyboardInterrupt:
-        for session in (candidate, baseline):
-            _keep_passes(session.collected, finished)
+        for side in sides:
+            _keep_passes(side.session.collected, finished)
         return True
     return False
 

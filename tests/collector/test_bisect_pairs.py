@@ -13,7 +13,7 @@ from alerts.judging import judge_run
 from collector.attempts import Machine, earlier_attempts
 from collector.bisect_names import Names, only_of
 from collector.bisect_pairs import STUDY_READING, PairedCompare
-from collector.errors import CollectorError, NothingMeasuredError
+from collector.errors import BaselineError, CollectorError, NothingMeasuredError, WorkerError
 from collector.keeping import Kept
 from collector.paired import Pair
 from collector.run import SUITE_FROM_READING
@@ -292,6 +292,28 @@ def test_a_commit_that_cannot_be_built_is_remembered_with_its_reason(world: Worl
     ] * 3
     assert [answer.reused for answer in (first, again, retried)] == [False, True, False]
     assert world.measured == 2
+
+
+def test_a_base_that_cannot_be_measured_is_no_failure_of_the_commit_beside_it(
+    world: World, tree: Tree
+) -> None:
+    """Otherwise the same commit beside another base would count as tried."""
+    crashing = a_commit(1, sha=tree.commit("1"), parents=())
+    tree.git("remote", "add", "origin", f"https://{HEADER.repository}")
+    world.repository = tree.path
+    world.error = BaselineError(crashing.sha, WorkerError("it ended with status 7"))
+
+    first = world.compare()(BAD, crashing, 8, None)
+    again = world.compare()(BAD, crashing, 8, None)
+    retried = world.compare(retry_failed=True)(BAD, crashing, 8, None)
+    world.error = None
+    elsewhere = world.compare()(BAD, GOOD, 8, None)
+
+    said = f"{crashing.sha[:9]} beside it gave no number: WorkerError: it ended with status 7"
+    assert [answer.reason for answer in (first, again, retried)] == [said] * 3
+    assert [answer.reused for answer in (first, again, retried)] == [False, True, False]
+    assert load_run(world.database, first.run_ids[0]).header.commit_sha == crashing.sha
+    assert elsewhere.verdict is not None
 
 
 def test_what_cannot_be_kept_ends_it_with_the_reason(world: World) -> None:

@@ -15,7 +15,7 @@ from real_workers import a_session, alive, benchmarks, run_passes
 from suite_files import a_suite_file
 
 from collector.cli import collect
-from collector.errors import NothingMeasuredError
+from collector.errors import BaselineError, NothingMeasuredError
 from collector.pair_report import pair_json, pair_text
 from collector.paired import Pair, collect_pair
 from store.bundle import read_bundle
@@ -181,6 +181,24 @@ def test_a_baseline_whose_suite_cannot_be_imported_leaves_the_candidate(
         "no benchmark of the suites could be loaded at the baseline" in note for note in listener.notes
     )
     assert "Not measured at main (1):" in pair_text(pair, None)
+
+
+@pytest.mark.parametrize(
+    "crash", ["import os\nos._exit(7)\n", "import os, signal\nos.kill(os.getpid(), 9)\n"]
+)
+def test_a_baseline_that_brings_its_worker_down_is_an_error_that_names_it(
+    crash: str, project: Tree, bare_python: str
+) -> None:
+    good = project.git("rev-parse", "slower")
+    a_suite_file(project.path, crash)
+    project.git("commit", "-qam", "Crash")
+    crashing = project.git("rev-parse", "HEAD")
+    project.git("checkout", "-q", good)
+
+    with pytest.raises(BaselineError, match=rf"^at the baseline, {crashing[:9]}: the worker") as told:
+        collect_pair(a_plan(bare_python), crashing, Listener())
+
+    assert told.value.sha == crashing
 
 
 def test_a_candidate_without_a_number_is_an_error(project: Tree, bare_python: str) -> None:
