@@ -39,9 +39,9 @@ def leave(judgements: Sequence[RunJudgement], fail_on: str | None, *, told: bool
     """
     if fail_on == "regression" and any(judgement.has_confirmed_regression for judgement in judgements):
         sys.exit(EXIT_REGRESSION)
-    if not told or not all(judgement.is_conclusive for judgement in judgements):
-        sys.exit(EXIT_NOTHING)
     gaps = [gap for judgement in judgements if (gap := judgement.unanswered) is not None]
     if fail_on is not None and gaps:
         click.echo(f"No pass: {'; '.join(gaps)}. What was not judged has not passed.", err=True)
+    conclusive = all(judgement.is_conclusive for judgement in judgements)
+    if not told or not conclusive or (fail_on is not None and gaps):
         sys.exit(EXIT_NOTHING)

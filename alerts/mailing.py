@@ -342,4 +342,8 @@ def why_nothing(judgements: Sequence[RunJudgement], audience: Audience, found: T
         notes.append(
             f"{shown.count(flagged, 'regression')} flagged, not confirmed: --flagged sends on those too"
         )
+    gaps = [gap for judgement in judgements if (gap := judgement.unanswered) is not None]
+    if gaps:
+        where = gaps[0] if len(judgements) == 1 else f"gaps in {len(gaps)} of them"
+        notes.append(f"no pass either: {where}")
     return f"{said} ({'; '.join(notes)})" if notes else said

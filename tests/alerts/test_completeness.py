@@ -59,6 +59,33 @@ def test_a_missing_benchmark_is_no_pass(store: str) -> None:
     assert gated.stderr == "No pass: 1 missing. What was not judged has not passed.\n"
 
 
+@pytest.mark.parametrize("command", [("comment", "--dry-run"), ("judge",)])
+def test_a_run_in_which_nothing_was_judged_says_that_this_is_no_pass(
+    store: str, command: tuple[str, ...]
+) -> None:
+    save_run(Database(store), a_run(10, measurements=(), failures=(a_failure("stays"),)))
+
+    gated = run(*command, "--store", store, "--fail-on", "regression")
+
+    assert gated.exit_code == 3
+    assert gated.stderr.startswith("No pass: 1 failed, 2 missing.")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("email", "--dry-run", "--to", "ada@example.org"),
+        ("webhook", "--dry-run", "--kind", "slack", "--url-variable", "HOOK"),
+    ],
+)
+def test_who_is_sent_nothing_is_told_that_what_is_missing_has_not_passed(
+    store: str, command: tuple[str, ...]
+) -> None:
+    silent = run(*command, "--store", store)
+
+    assert "nothing was sent (no pass either: 1 missing)" in silent.output
+
+
 def test_a_missing_benchmark_is_named_by_the_commit_after_the_next_one_too(store: str) -> None:
     save_run(Database(store), measured(10))
 
