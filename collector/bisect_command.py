@@ -30,10 +30,8 @@ from store.git_ranges import commits_between, merged_line
 from store.renames import load_renames
 
 if TYPE_CHECKING:
-    from collector.keeping import Kept
     from collector.paired import Pair
     from collector.run import Plan
-    from store.records import Run
 
 _NOTHING_TOLD = (Finding.NO_CHANGE, Finding.UNCLEAR)
 
@@ -91,7 +89,12 @@ def _bisect(plan: Plan, options: dict[str, Any]) -> None:
         click.echo(json.dumps(told, indent=2, allow_nan=False))
     else:
         click.echo(
-            bisect_text(search, bisection.series, study_id=pairs.study_id, into_merges=options["into_merges"])
+            bisect_text(
+                search,
+                options["benchmark"] if bisection.series is None else bisection.series.case.label,
+                study_id=pairs.study_id,
+                into_merges=options["into_merges"],
+            )
         )
     if any(each.finding is Finding.INTERRUPTED for each in (search, *_all_inside(search))):
         sys.exit(EXIT_INTERRUPTED)
@@ -136,8 +139,8 @@ def _pairs(
         study_id=study_id_of(plan, machine, name, *ends),
         retry_failed=options["retry_failed"],
         collect=measuring,
-        keep=lambda run, judged: measuring.unless_interrupted(_keep(run, database, judged=judged)),
-        judge=lambda run_id: measuring.unless_interrupted(judge_stored(run_id, database)),
+        keep=lambda run, judged: keep_whatever(run, output=None, url=database.url, say=_say, judged=judged),
+        judge=lambda run_id: judge_stored(run_id, database),
     )
 
 
@@ -165,21 +168,6 @@ class _Measuring:
         finally:
             self._interrupts.end_of_measuring()  # what was measured is kept, whoever interrupts now
             bar.close()
-
-    def unless_interrupted(self, kept: Kept) -> Kept:
-        """What became of a run. Ctrl-C reaches the judge as well; then its problem is no error.
-
-        Raises:
-            KeyboardInterrupt: the judge was interrupted; the next call has the run judged.
-        """
-        if kept.problem is not None and self._interrupts.asked:
-            _say(kept.problem)
-            raise KeyboardInterrupt
-        return kept
-
-
-def _keep(run: Run, database: Database, *, judged: bool) -> Kept:
-    return keep_whatever(run, output=None, url=database.url, say=_say, judged=judged)
 
 
 def _say(text: str) -> None:

@@ -13,7 +13,7 @@ from collector.errors import BaselineError, CollectorError
 from collector.loaded import SENTINEL_TAG
 from collector.run import choices_of
 from store import shown
-from store.records import BaselineKind, Outcome, PairedRole, Reading
+from store.records import BaselineKind, Outcome, PairedRole, Reading, Reason
 from store.runs import load_run
 from store.verdicts import load_verdicts
 
@@ -34,8 +34,8 @@ STUDY_READING = "bisect.study"  # the same for all runs of one bisection, howeve
 def study_id_of(plan: Plan, machine: Machine, repository: str, good: str, bad: str) -> str:
     """The same for the same question on the same machine."""
     parts = (
-        repository, good, bad, *plan.only, *plan.suites, machine.gpu_uuid, machine.timer,
-        machine.clock_regime, machine.environment,
+        repository, good, bad, *plan.only, *plan.suites, plan.suite_from or "", machine.gpu_uuid,
+        machine.timer, machine.clock_regime, machine.environment,
     )  # fmt: skip
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"kernelwatch-bisect:{'|'.join(parts)}"))
 
@@ -153,8 +153,9 @@ class PairedCompare:
     ) -> Answer:
         """What a judged candidate's run says about a series, beside the baseline's.
 
-        A verdict that had to go by other runs, since the baseline gave no number, is no answer. The run
-        may hold more than was asked about, and the series under an older name.
+        A verdict that had to go by other runs, since the baseline gave no number, is no answer, and
+        neither is one that calls the benchmark new, since the baseline lacks it. The run may hold more
+        than was asked about, and the series under an older name.
         """
         run, partner = runs
         own = {run.series_key(m) for m in run.measurements if SENTINEL_TAG not in m.tags}
@@ -165,6 +166,7 @@ class PairedCompare:
             and self.names.means(v.series.case)
             and (series is None or self.names.alike(series, v.series))
             and (v.baseline_kind is BaselineKind.PAIRED or v.outcome is Outcome.INCONCLUSIVE)
+            and v.reason is not Reason.NEW_BENCHMARK
         ]
         verdict = max(about, key=_weight, default=None)
         others = sorted(v.series.case.label for v in about if v is not verdict and v.outcome in CHANGES)

@@ -20,32 +20,35 @@ _SUBJECT_LIMIT = 80
 _REASON_LIMIT = 160
 
 
-def bisect_text(search: Search, series: SeriesKey | None, *, study_id: str, into_merges: bool) -> str:
+def bisect_text(search: Search, benchmark: str, *, study_id: str, into_merges: bool) -> str:
     """The answer first, then every comparison it rests on.
 
     Args:
         search: how it went.
-        series: what was followed; None where good and bad could not be compared.
+        benchmark: label of what was followed; what was asked for where there is no change to follow.
         study_id: marks the runs in the store.
         into_merges: whether merged branches were to be searched too.
     """
-    followed = "no series" if series is None else shown.one_line(series.case.label)
     ends = f"from {shown.short(search.good.sha)} to {shown.short(search.line[-1].sha)}"
     parts = [
-        f"{followed}, {ends} ({shown.count(len(search.line), 'commit')})",
+        f"{shown.one_line(benchmark)}, {ends} ({shown.count(len(search.line), 'commit')})",
         "",
         *_answer_lines(search),
         *_merge_lines(search, into_merges=into_merges),
-        "",
-        *aligned(_COLUMNS, [_row(step) for step in search.steps], right=_RIGHT),
+        *_table(search),
     ]
     for inside in search.inside:
         named = (
             f"Inside the merge, from {shown.short(inside.good.sha)} to {shown.short(inside.line[-1].sha)}:"
         )
-        parts += ["", named, "", *_answer_lines(inside), *_merge_lines(inside, into_merges=into_merges), ""]
-        parts += aligned(_COLUMNS, [_row(step) for step in inside.steps], right=_RIGHT)
-    return "\n".join([*parts, "", f"The runs are kept; their study is {study_id}."])
+        parts += ["", named, "", *_answer_lines(inside), *_merge_lines(inside, into_merges=into_merges)]
+        parts += _table(inside)
+    return "\n".join([*parts, "", f"What was measured is kept; the study is {study_id}."])
+
+
+def _table(search: Search) -> list[str]:
+    rows = [_row(step) for step in search.steps]
+    return ["", *aligned(_COLUMNS, rows, right=_RIGHT)] if rows else []
 
 
 def _answer_lines(search: Search) -> Iterator[str]:

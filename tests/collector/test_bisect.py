@@ -121,7 +121,7 @@ def test_commits_that_give_no_number_are_passed_by_and_named() -> None:
 
     assert (search.finding, numbers(search)) == (Finding.NARROWED, [107, 108, 109])
     assert {int(step.answer.commit.sha, 16) for step in search.skipped} == {107, 108}
-    text = bisect_text(search, None, study_id="s", into_merges=False)
+    text = bisect_text(search, "softmax", study_id="s", into_merges=False)
     assert "It is one of these 3 commits" in text
     assert "untestable: it does not build" in text
 
@@ -133,7 +133,9 @@ def test_ends_that_do_not_differ_stop_the_search_at_once() -> None:
 
     assert search.finding is Finding.NO_CHANGE
     assert oracle.asked == [(116, 100, 8)]
-    assert "no commit to look for" in bisect_text(search, None, study_id="s", into_merges=False)
+    text = bisect_text(search, "softmax", study_id="s", into_merges=False)
+    assert text.startswith("softmax, from ")
+    assert "no commit to look for" in text
 
 
 def test_ends_that_cannot_be_compared_stop_the_search_at_once() -> None:
@@ -165,7 +167,7 @@ def test_of_two_steps_one_is_found_and_said_to_be_less_than_the_whole() -> None:
 
     assert (search.finding, numbers(search)) == (Finding.FOUND, [104])
     assert search.is_partial
-    text = bisect_text(search, None, study_id="s", into_merges=False)
+    text = bisect_text(search, "softmax", study_id="s", into_merges=False)
     assert "less than the whole" in text
     assert f"collect bisect {a_sha(104)[:9]} {a_sha(116)[:9]}" in text
     assert f"collect bisect {a_sha(100)[:9]} {a_sha(103)[:9]}" in text
@@ -190,7 +192,7 @@ def test_small_steps_that_add_up_are_not_blamed_on_one_commit() -> None:
 
     assert search.finding is Finding.UNPROVEN
     assert search.found is not None
-    assert "several small ones" in bisect_text(search, None, study_id="s", into_merges=False)
+    assert "several small ones" in bisect_text(search, "softmax", study_id="s", into_merges=False)
 
 
 def test_an_interrupt_leaves_what_is_known_so_far() -> None:
@@ -262,4 +264,8 @@ def test_what_people_wrote_cannot_drive_a_terminal() -> None:
     search = Bisection(Oracle({101: 0.04}), passes=8, note=lambda _: None).search(GOOD, [hostile])
 
     assert search.found == hostile
-    assert not set(bisect_text(search, None, study_id="s", into_merges=False)) & {"\x1b", "\x07", "\u202e"}
+    assert not set(bisect_text(search, "softmax", study_id="s", into_merges=False)) & {
+        "\x1b",
+        "\x07",
+        "\u202e",
+    }

@@ -113,12 +113,19 @@ def test_a_machine_whose_clock_is_never_judged_is_told_why(project: Project) -> 
         (["main~1", "main", "--benchmark", "x", "--only", "y"], 2, "--benchmark says what to measure"),
         (["main~1", "main", "--benchmark", "x", "--commit", "main"], 2, "its arguments name the commits"),
         (["gone", "main", "--benchmark", "x"], 3, "no commit 'gone'"),
+        (["main~1", "main", "--benchmark", "sleeep"], 3, "matches 'sleeep': the nearest is 'sleep'"),
+        (
+            ["main~1", "main", "--benchmark", "x", "--suite-from", "main~1"],
+            3,
+            "no benchmark of the suite of main~1 matches 'x': `collect list` shows the names",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_measured(
     project: Project, arguments: list[str], code: int, said: str
 ) -> None:
-    result = CliRunner().invoke(collect, ["bisect", *arguments])
+    suite = ["--suite", "bench_example.py", "--python", project.python]
+    result = CliRunner().invoke(collect, [*suite, "bisect", *arguments])
 
     assert result.exit_code == code, result.output
     assert said in result.output

@@ -216,8 +216,14 @@ def test_a_case_that_failed_on_the_commit_is_the_reason(world: World) -> None:
     assert (answer.verdict, answer.reason) == (None, "ValueError: shapes do not match")
 
 
-def test_a_benchmark_that_one_side_lacks_is_no_answer_and_another_suite_is_offered(world: World) -> None:
-    world.pair = ({"measurements": ()}, {})
+@pytest.mark.parametrize(
+    "pair", [({"measurements": ()}, {}), ({}, {"measurements": (a_measurement("norm"),)})]
+)
+def test_a_benchmark_that_one_side_lacks_is_no_answer_and_another_suite_is_offered(
+    pair: tuple[dict[str, Any], dict[str, Any]], world: World
+) -> None:
+    """The judge has another remedy for a benchmark that is new, which is none for who looks for a commit."""
+    world.pair = pair
 
     answer = world.compare()(BAD, GOOD, 8, None)
 
