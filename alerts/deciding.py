@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from alerts.errors import NothingToJudge, TriageRefused
+from alerts.errors import DecisionInvalid, NothingToJudge, TriageRefused
 from alerts.inbox import History, confirmed_changes, decide
 from alerts.naming import newest_run, runs_named
 from alerts.renamed_runs import renames_of_runs
 from alerts.triage import Decisions
+from alerts.verdicts import CHANGES
 from store import shown
 from store.commits import load_commits
 from store.older_names import NO_RENAMES, Renames
@@ -42,6 +43,7 @@ class Target:
         scopes: one for each benchmark or case that was named.
         series: the series that the named runs measured and the scopes cover.
         renames: the older names that the benchmarks of these runs had.
+        run_ids: these runs; none where a change was chosen and no run was named.
     """
 
     repository: str
@@ -49,6 +51,7 @@ class Target:
     scopes: tuple[Scope, ...]
     series: tuple[SeriesKey, ...]
     renames: Renames = NO_RENAMES
+    run_ids: tuple[str, ...] = ()
 
 
 def target(
@@ -83,6 +86,7 @@ def target(
         repository=runs[0].repository,
         commit_sha=runs[0].commit_sha or "",
         scopes=scopes,
+        run_ids=tuple(run.run_id for run in runs),
         series=tuple(key for key in measured if any(scope.covers(key) for scope in scopes)),
         renames=Renames.of(
             load_renames(database, runs[0].repository), {key.case.benchmark for key in measured}
@@ -104,29 +108,25 @@ def record(
         **fields: what the action needs, by the names of ``TriageEvent``.
 
     Raises:
-        TriageRefused: the decision says too little or too much, or nothing is muted where it
-            shall be ended. Then nothing is stored.
+        DecisionInvalid: the decision says too little or too much.
+        TriageRefused: nothing is muted where it shall be ended. In both cases nothing is stored.
         StoreError: the store cannot be written.
     """
     moment = at or datetime.now(UTC)
     if action is Action.UNMUTE:
         _check_muted(database, about, moment)
-    try:
-        events = [
-            TriageEvent(
-                event_id=str(uuid.uuid4()),
-                repository=about.repository,
-                action=action,
-                scope=scope,
-                commit_sha=about.commit_sha,
-                decided_by=by,
-                decided_at=moment,
-                **fields,
-            )
-            for scope in about.scopes
-        ]
-    except RecordInvalid as problem:
-        raise TriageRefused(str(problem)) from problem
+    events = [
+        _event(
+            repository=about.repository,
+            action=action,
+            scope=scope,
+            commit_sha=about.commit_sha,
+            decided_by=by,
+            decided_at=moment,
+            **fields,
+        )
+        for scope in about.scopes
+    ]
     save_triage_events(database, events)
     return events
 
@@ -135,33 +135,45 @@ def revoke(database: Database, word: str, *, by: str, body: str | None = None) -
     """Take a decision back, by its id or the beginning of it; the revocation is an event of its own.
 
     Raises:
+        DecisionInvalid: no id is given, or the reason says too much.
         TriageRefused: no decision, or more than one, has this id.
         StoreInvalid: it was taken back before.
     """
+    if not word:
+        raise DecisionInvalid("no id is given: `alerts triage list --history` lists them")
     found = [event for event in load_triage_events(database) if event.event_id.startswith(word.lower())]
-    if len(found) != 1 or not word:
+    if len(found) != 1:
         what = "no decision has" if not found else f"{len(found)} decisions have"
         raise TriageRefused(
             f"{what} an id that begins with '{shown.visible(word)}': "
             "`alerts triage list --history` lists them"
         )
     (event,) = found
-    try:
-        taken_back = TriageEvent(
-            event_id=str(uuid.uuid4()),
-            repository=event.repository,
-            action=Action.REVOKE,
-            scope=event.scope,
-            commit_sha=event.commit_sha,
-            body=body,
-            revokes=event.event_id,
-            decided_by=by,
-            decided_at=datetime.now(UTC),
-        )
-    except RecordInvalid as problem:
-        raise TriageRefused(str(problem)) from problem
+    taken_back = _event(
+        repository=event.repository,
+        action=Action.REVOKE,
+        scope=event.scope,
+        commit_sha=event.commit_sha,
+        body=body,
+        revokes=event.event_id,
+        decided_by=by,
+        decided_at=datetime.now(UTC),
+    )
     save_triage_events(database, [taken_back])
     return taken_back
+
+
+def without_change(database: Database, about: Target) -> list[str]:
+    """The scopes of a target in which no verdict at its commit tells a change, in words.
+
+    Accepting one moves baselines all the same, which whoever named the wrong commit does not expect.
+    """
+    changed = [
+        verdict.series
+        for verdict in load_verdicts(database, run_ids=about.run_ids, series_ids=[k.id for k in about.series])
+        if verdict.outcome in CHANGES
+    ]
+    return [scope.label for scope in about.scopes if not any(scope.covers(key) for key in changed)]
 
 
 def load_changes(
@@ -188,6 +200,13 @@ def load_changes(
         renames = renames_of_runs(database, repository, runs)
         found += decide(changes, decisions, history, centers, on=on, renames=renames)
     return found
+
+
+def _event(**fields: Any) -> TriageEvent:
+    try:
+        return TriageEvent(event_id=str(uuid.uuid4()), **fields)
+    except RecordInvalid as problem:
+        raise DecisionInvalid(str(problem)) from problem
 
 
 def _committed(runs: Iterable[RunHeader]) -> list[RunHeader]:

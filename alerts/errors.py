@@ -4,6 +4,7 @@ AlertsError
 ├── NothingToJudge
 ├── RevisionUnknown
 ├── TriageRefused
+│   └── DecisionInvalid
 ├── GitHubError
 │   ├── GitHubRefused
 │   └── GitHubUnsure
@@ -31,6 +32,10 @@ class RevisionUnknown(AlertsError):  # noqa: N818 - named for what is the case
 
 class TriageRefused(AlertsError):  # noqa: N818 - named for what is the case
     """A decision names nothing that was measured, or does not say what it has to."""
+
+
+class DecisionInvalid(TriageRefused):
+    """What was typed can be no decision, whatever was measured: a question of usage."""
 
 
 class DeliveryError(AlertsError):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from alerts.errors import DecisionInvalid
 from alerts.options import format_option, store_option
+from store import shown
 from store.database import Database
 from store.triage_events import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import date
 
 _BENCHMARK = click.argument("benchmarks", nargs=-1, required=True, metavar="BENCHMARK...")
@@ -143,11 +146,13 @@ def revoke(*, url: str, event: str, person: str | None, message: str | None, for
     from store.person import acting_person
 
     by = person or acting_person(Path())
-    _report([take_back(Database(url), event, by=by, body=message)], form)
+    with _usage():
+        taken_back = take_back(Database(url), event, by=by, body=message)
+    _report([taken_back], form)
 
 
 def _decide(action: Action, words: dict[str, Any], **fields: Any) -> None:
-    from alerts.deciding import record, target
+    from alerts.deciding import record, target, without_change
     from store.person import acting_person
 
     database = Database(words["url"])
@@ -160,7 +165,25 @@ def _decide(action: Action, words: dict[str, Any], **fields: Any) -> None:
         series=words["series"],
     )
     by = words["person"] or acting_person(words["repo"])
-    _report(record(database, action, about, by=by, body=words["message"], **fields), words["form"])
+    with _usage():
+        events = record(database, action, about, by=by, body=words["message"], **fields)
+    _report(events, words["form"])
+    for label in without_change(database, about) if action is Action.ACCEPT else ():
+        click.echo(
+            f"Note: no verdict at {shown.short(about.commit_sha)} says that {shown.visible(label)} changed. "
+            "Its baselines begin there all the same; `alerts triage revoke` takes that back, and --at "
+            "names another commit.",
+            err=True,
+        )
+
+
+@contextmanager
+def _usage() -> Iterator[None]:
+    """What can be no decision is a question of usage, like any other value of an option."""
+    try:
+        yield
+    except DecisionInvalid as problem:
+        raise click.UsageError(str(problem)) from problem
 
 
 def _report(events: list[Any], form: str) -> None:

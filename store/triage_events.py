@@ -152,14 +152,17 @@ _FIELD_OF_ACTION = {
     "muted_until": Action.MUTE,
     "revokes": Action.REVOKE,
 }
+# As whoever types them knows them.
+_CALLED = {"body": "the message", "assignee": "who shall look at it", "decided_by": "who decides"}
 _NEED_BODY = (Action.MUTE, Action.NOTE)
 
 
 def _check_text(name: str, value: str, limit: int) -> None:
+    what = _CALLED[name]
     if not value.strip():
-        raise RecordInvalid(f"{name} is empty: say something")
+        raise RecordInvalid(f"{what} is empty: say something")
     if len(value) > limit:
-        raise RecordInvalid(f"{name} has {len(value)} characters, and at most {limit} are kept: shorten it")
+        raise RecordInvalid(f"{what} has {len(value)} characters, and at most {limit} are kept: shorten it")
 
 
 def _check_url(url: str) -> None:

@@ -172,11 +172,7 @@ def test_who_decides_is_gits_user_and_without_one_the_login_name(monkeypatch: py
         (("accept", "softmax", "--at", "ffff"), "names no run"),
         (("accept", "softmax", "--gpu", "GPU-9"), "none of them begins like that"),
         (("accept", "softmax", "--series", ""), "2 of them begin like that"),
-        (("mute", "softmax", "--until", "2020-01-01", "-m", "x"), "is over already"),
-        (("mute", "softmax", "--until", "2199-01-01", "-m", "x"), "longer than a year"),
-        (("mute", "softmax", "--until", str(TOMORROW), "-m", " "), "body is empty"),
         (("unmute", "softmax"), "softmax is not muted"),
-        (("link", "softmax", "--to", "javascript:alert(1)"), "no web address"),
         (("revoke", "0"), "no decision has an id that begins with '0'"),
     ],
 )
@@ -186,6 +182,37 @@ def test_what_cannot_be_decided_is_refused_and_leaves_nothing(arguments: tuple[s
     assert result.exit_code == 3
     assert words in result.output
     assert events() == []
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("mute", "softmax", "--until", "2020-01-01", "-m", "x"), "is over already"),
+        (("mute", "softmax", "--until", "2199-01-01", "-m", "x"), "longer than a year"),
+        (("mute", "softmax", "--until", str(TOMORROW), "-m", " "), "the message is empty"),
+        (("assign", "softmax", "--to", " "), "who shall look at it is empty"),
+        (("accept", "softmax", "--as", " "), "who decides is empty"),
+        (("link", "softmax", "--to", "javascript:alert(1)"), "no web address"),
+        (("revoke", ""), "no id is given"),
+    ],
+)
+def test_what_can_be_no_decision_is_a_question_of_usage(arguments: tuple[str, ...], words: str) -> None:
+    result = run("triage", *arguments)
+
+    assert result.exit_code == 2
+    assert words in result.output
+    assert events() == []
+
+
+@pytest.mark.usefixtures("store")
+def test_accepting_where_nothing_changed_is_pointed_out_and_stored_all_the_same() -> None:
+    result = run("triage", "accept", "softmax", "softmax[rows=2048]", "--at", SEVEN, "--as", "Ada")
+
+    assert result.exit_code == 0
+    assert result.stderr.count("Note:") == 1
+    assert "no verdict at 000000000 says that softmax[rows=2048] changed" in result.stderr
+    assert len(events()) == 2
 
 
 @pytest.mark.usefixtures("store")
