@@ -23,6 +23,7 @@ from dashboard.tables import (
     table,
     tier_badge,
     two_lines,
+    unbroken,
     verdict_badge,
 )
 from dashboard.url_state import page_address
@@ -129,7 +130,7 @@ def _series_cells(
     excuses: Mapping[tuple[str, str], str],
 ) -> list[Markup]:
     header, point = row.header, row.point
-    gpu = plain(gpu_label(header.gpu_name, header.gpu_uuid), more=header.gpu_uuid)
+    gpu = unbroken(plain(gpu_label(header.gpu_name, header.gpu_uuid), more=header.gpu_uuid))
     badge = kind_badge(row.kind, _why(row)) if row.kind in (Kind.FAILED, Kind.MISSING) else None
     if point is None:
         return [
@@ -177,14 +178,12 @@ def _commit_link(header: RunHeader, side: Side, commits: Mapping[str, Commit]) -
         marks.insert(0, "uncommitted changes")
     elif side is Side.OFF:
         marks.insert(0, "off the main line")
-    return two_lines(
-        link(
-            shown.short(header.commit_sha),
-            page_address("commit", {"sha": header.commit_sha or "", "run": header.run_id}),
-            more="Show this commit",
-        ),
-        " · ".join(marks),
+    sha = link(
+        shown.short(header.commit_sha),
+        page_address("commit", {"sha": header.commit_sha or "", "run": header.run_id}),
+        more="Show this commit",
     )
+    return two_lines(unbroken(sha), " · ".join(marks), wide_only=True)
 
 
 def _place(summary: MachineSummary) -> str:

@@ -81,9 +81,15 @@ def plain(text: str, *, more: str | None = None) -> Markup:
     return Markup(f'<span title="{escape(more)}">{escape(text)}</span>')
 
 
-def two_lines(first: Markup, second: str) -> Markup:
-    """Something with a quieter line below it."""
-    return Markup(f'{first}<span class="kw-quiet kw-below">{escape(second)}</span>')
+def two_lines(first: Markup, second: str, *, wide_only: bool = False) -> Markup:
+    """Something with a quieter line below it, which is hidden on a narrow window where that is asked for."""
+    hidden = " kw-wide" if wide_only else ""
+    return Markup(f'{first}<span class="kw-quiet kw-below{hidden}">{escape(second)}</span>')
+
+
+def unbroken(content: Markup) -> Markup:
+    """Something that stays on one line, such as the id of a commit."""
+    return Markup(f'<span class="kw-nowrap">{content}</span>')
 
 
 def code(text: str) -> Markup:

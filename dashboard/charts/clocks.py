@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from dashboard.charts.legends import legend
 from dashboard.charts.windows import SAMPLES_MAX, WINDOW_WIDTH, pass_axis
 from dashboard.palette import CANDIDATE_COLOR, DOUBT_COLOR, NEUTRAL_COLOR
 
@@ -44,7 +45,7 @@ def clocks_chart(measurement: Measurement) -> alt.VConcatChart:
 def _clock_panel(base: alt.Chart, values: Sequence[Mapping[str, Any]]) -> alt.Chart:
     clocks = [datum["clock"] for datum in values if datum["clock"] is not None]
     domain = [min(clocks, default=0) - _CLOCK_MARGIN_MHZ, max(clocks, default=1) + _CLOCK_MARGIN_MHZ]
-    kinds, legend = ["free", "limited"], alt.Legend(title=None, orient="top", direction="horizontal")
+    kinds, shown_by = ["free", "limited"], legend()
     panel: alt.Chart = (
         base.transform_filter("datum.clock !== null")
         .mark_point(size=20, opacity=0.8)
@@ -55,10 +56,12 @@ def _clock_panel(base: alt.Chart, values: Sequence[Mapping[str, Any]]) -> alt.Ch
                 scale=alt.Scale(domain=domain, nice=False, zero=False),
             ),
             color=alt.Color(
-                "limit:N", scale=alt.Scale(domain=kinds, range=[CANDIDATE_COLOR, DOUBT_COLOR]), legend=legend
+                "limit:N",
+                scale=alt.Scale(domain=kinds, range=[CANDIDATE_COLOR, DOUBT_COLOR]),
+                legend=shown_by,
             ),
             shape=alt.Shape(
-                "limit:N", scale=alt.Scale(domain=kinds, range=["circle", "cross"]), legend=legend
+                "limit:N", scale=alt.Scale(domain=kinds, range=["circle", "cross"]), legend=shown_by
             ),
         )
         .properties(height=_HEIGHT_PX, width="container")

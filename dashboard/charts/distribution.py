@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from dashboard.charts.legends import legend
 from dashboard.differences import Direction
 from dashboard.formatting import format_effect, format_effect_interval
 from dashboard.palette import DIRECTION_LOOKS, NEUTRAL_COLOR
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from alerts.effects import Effect
-    from dashboard.differences import Difference
+from dashboard.differences import Difference
 
 ROWS_MAX = 30
 _BINS = 40
@@ -122,8 +123,8 @@ def largest_chart(differences: Sequence[Difference]) -> alt.LayerChart | alt.Fac
             "label:N",
             sort=[str(value["label"]) for value in values],
             axis=alt.Axis(
-                title=None, labelLimit=_LABEL_WIDTH_PX, labelOverlap=False, grid=False, ticks=False,
-                domain=False,
+                title=None, labelLimit=_LABEL_WIDTH_PX, labelOverlap=False, labelFlush=False, grid=False,
+                ticks=False, domain=False,
             ),
         ),
         color=_color(),
@@ -199,7 +200,7 @@ def _color() -> alt.Color:
             domain=[str(direction) for direction in DIRECTION_LOOKS],
             range=[color for color, _ in DIRECTION_LOOKS.values()],
         ),
-        legend=alt.Legend(title=None, orient="top", direction="horizontal"),
+        legend=legend(),
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from dashboard.charts.legends import legend
 from dashboard.formatting import format_effect, format_effect_interval, format_interval
 from dashboard.palette import NEUTRAL_COLOR, OUTCOME_COLORS, STANDING_WORDS
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 ROWS_MAX = 40
 _ROW_HEIGHT = 26
 _LABEL_WIDTH_PX = 300
+_LEGEND_COLUMNS = 2  # labels leave little width on a narrow window
 
 
 def effects_chart(verdicts: Sequence[Verdict]) -> alt.LayerChart | alt.FacetChart:
@@ -38,7 +40,7 @@ def effects_chart(verdicts: Sequence[Verdict]) -> alt.LayerChart | alt.FacetChar
     color = alt.Color(
         "outcome:N",
         scale=alt.Scale(domain=list(OUTCOME_COLORS), range=list(OUTCOME_COLORS.values())),
-        legend=alt.Legend(title=None, orient="top", direction="horizontal"),
+        legend=legend(columns=_LEGEND_COLUMNS),
     )
     base = alt.Chart(data).encode(y=y)
     baseline = base.mark_bar(color=NEUTRAL_COLOR, opacity=0.35, height=14).encode(
@@ -57,7 +59,7 @@ def effects_chart(verdicts: Sequence[Verdict]) -> alt.LayerChart | alt.FacetChar
             scale=alt.Scale(
                 domain=list(OUTCOME_COLORS), range=["triangle-right", "triangle-left", "circle", "cross"]
             ),
-            legend=alt.Legend(title=None, orient="top", direction="horizontal"),
+            legend=legend(columns=_LEGEND_COLUMNS),
         ),
         tooltip=_tooltip(),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from dashboard.charts.legends import legend, listed_height, listed_legend
 from dashboard.formatting import format_effect, format_moment
 from dashboard.palette import CANDIDATE_COLOR, DOUBT_COLOR, NEUTRAL_COLOR, SLOWER_COLOR
 from store import shown
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from store.records import RunHeader
 
 _HEIGHT_PX = 210
+_Y_AXIS_PX = 44  # the same in each chart, so that one run stands at one place in all of them
 _SENTINEL_COLORS = (CANDIDATE_COLOR, DOUBT_COLOR, "#9b6fc4", "#1a9a8a", SLOWER_COLOR)
 _SENTINEL_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 # Noise alone must not fill the height and look like news.
@@ -50,7 +52,9 @@ def reading_chart(
     ]
     base = alt.Chart(alt.InlineData(values=values)).encode(x=_run_axis(len(runs)))
     y = alt.Y(
-        "low:Q", axis=alt.Axis(title=title, tickCount=4, format="d"), scale=alt.Scale(zero=False, padding=6)
+        "low:Q",
+        axis=alt.Axis(title=title, tickCount=4, format="d", minExtent=_Y_AXIS_PX),
+        scale=alt.Scale(zero=False, padding=6),
     )
     tooltip = [*_tooltip(), *(alt.Tooltip(f"{name}:Q", title=name) for name in ("low", "middle", "high"))]
     band = base.mark_rule(color=CANDIDATE_COLOR, opacity=0.35, strokeWidth=5).encode(
@@ -83,11 +87,14 @@ def throttle_chart(runs: Sequence[tuple[RunHeader, MachineState]]) -> alt.Chart:
         .mark_bar(size=max(2, min(14, 700 // max(1, len(runs)))))
         .encode(
             x=_run_axis(len(runs)),
-            y=alt.Y("windows:Q", axis=alt.Axis(title="windows throttled", tickMinStep=1, format="d")),
+            y=alt.Y(
+                "windows:Q",
+                axis=alt.Axis(title="windows throttled", tickMinStep=1, format="d", minExtent=_Y_AXIS_PX),
+            ),
             color=alt.Color(
                 "counter:N",
                 scale=alt.Scale(domain=names, range=list(_SENTINEL_COLORS[: len(names)])),
-                legend=alt.Legend(title=None, orient="top", direction="horizontal"),
+                legend=legend(columns=3),
             ),
             tooltip=[*_tooltip(), alt.Tooltip("counter:N"), alt.Tooltip("share:N", title="moved in")],
         )
@@ -110,25 +117,27 @@ def sentinels_chart(points: Sequence[SentinelPoint], n_runs: int) -> alt.LayerCh
         for point in points
     ]
     reach = max([_SENTINEL_RANGE_MIN, *(abs(point.change) * 110 for point in points)])
-    legend = alt.Legend(title=None, orient="top", direction="horizontal", labelLimit=320)
+    named = listed_legend()
     base = alt.Chart(alt.InlineData(values=values)).encode(
         x=_run_axis(n_runs),
         y=alt.Y(
             "change:Q",
-            axis=alt.Axis(title="from its median (%), up is slower", format="+.2~f", tickCount=5),
+            axis=alt.Axis(
+                title="from its median (%), up is slower", format="+.2~f", tickCount=5, minExtent=_Y_AXIS_PX
+            ),
             scale=alt.Scale(domain=[-reach, reach], nice=False),
         ),
         color=alt.Color(
             "sentinel:N",
             scale=alt.Scale(domain=labels, range=list(_SENTINEL_COLORS[: len(labels)])),
-            legend=legend,
+            legend=named,
         ),
     )
     dots = base.mark_point(filled=True, size=46, opacity=1).encode(
         shape=alt.Shape(
             "sentinel:N",
             scale=alt.Scale(domain=labels, range=list(_SENTINEL_SHAPES[: len(labels)])),
-            legend=legend,
+            legend=named,
         ),
         tooltip=[*_tooltip(), alt.Tooltip("sentinel:N"), alt.Tooltip("text:N", title="from its median")],
     )
@@ -138,7 +147,7 @@ def sentinels_chart(points: Sequence[SentinelPoint], n_runs: int) -> alt.LayerCh
         .encode(y="zero:Q")
     )
     return alt.layer(zero, base.mark_line(opacity=0.45), dots).properties(
-        height=_HEIGHT_PX * 1.5, width="container"
+        height=_HEIGHT_PX * 1.5 + listed_height(len(labels)), width="container"
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from dashboard.charts.legends import listed_height, listed_legend
 from dashboard.charts.trend import PICK, PICK_FIELDS, x_axis_of
 from dashboard.formatting import format_amount, format_effect
 from dashboard.landmarks import Landmark
@@ -79,7 +80,7 @@ def overlay_chart(
     """
     names = list(series)
     values = [value for name, rows in series.items() for value in _values(name, rows)]
-    legend = alt.Legend(title=None, orient="top", direction="vertical", labelLimit=600)
+    legend = listed_legend()
     pick = alt.selection_point(name=PICK, fields=list(PICK_FIELDS), on="click", empty=False)
     base = alt.Chart(alt.InlineData(values=values)).encode(
         x=x_axis_of(timeline),
@@ -115,7 +116,9 @@ def overlay_chart(
         ],
     )  # fmt: skip
     layers = [bands, lines, *landmark_layers(marks, timeline), points.add_params(pick)]
-    return alt.layer(*layers).properties(height=_CHART_HEIGHT_PX, width="container")
+    return alt.layer(*layers).properties(
+        height=_CHART_HEIGHT_PX + listed_height(len(names)), width="container"
+    )
 
 
 def _values(name: str, rows: Sequence[TrendRow]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from dashboard.charts.legends import listed_height, listed_legend
 from dashboard.charts.overlay import SERIES_COLORS, SERIES_SHAPES
 from dashboard.formatting import format_amount, format_interval
 from store import shown
@@ -34,7 +35,7 @@ def sweep_chart(sweep: Sweep) -> alt.LayerChart | alt.FacetChart:
     scale, unit = shown.unit_of(statistics.median(centers), sweep.quantity)
     values = _values(points, scale, sweep.quantity)
     names = list(lines)
-    legend = alt.Legend(title=None, orient="top", direction="vertical", labelLimit=600)
+    legend = listed_legend()
     base = alt.Chart(alt.InlineData(values=values)).encode(
         x=alt.X(
             "value:Q",
@@ -61,7 +62,7 @@ def sweep_chart(sweep: Sweep) -> alt.LayerChart | alt.FacetChart:
     rules = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, aria=False)
     return alt.layer(
         base.mark_line(opacity=0.5, aria=False).encode(y=y), rules.encode(y="low:Q", y2="high:Q"), marks
-    ).properties(height=_HEIGHT_PX, width="container")
+    ).properties(height=_HEIGHT_PX + listed_height(len(names)), width="container")
 
 
 def _values(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from dashboard.charts.legends import legend
 from dashboard.formatting import format_amount
 from dashboard.palette import CANDIDATE_COLOR, DOUBT_COLOR
 from store import shown
@@ -46,7 +47,7 @@ def windows_chart(measurement: Measurement) -> alt.LayerChart | alt.FacetChart:
         axis=alt.Axis(title=f"sample ({unit})", format=".4~r", tickCount=6),
     )
     kinds = [_KEPT, _LEFT_OUT]
-    legend = alt.Legend(title=None, orient="top", direction="horizontal")
+    shown_by = legend()
     dots = (
         alt.Chart(alt.InlineData(values=samples))
         .mark_point(size=22, opacity=0.7)
@@ -54,10 +55,10 @@ def windows_chart(measurement: Measurement) -> alt.LayerChart | alt.FacetChart:
             x=x,
             y=y,
             color=alt.Color(
-                "kind:N", scale=alt.Scale(domain=kinds, range=[CANDIDATE_COLOR, DOUBT_COLOR]), legend=legend
+                "kind:N", scale=alt.Scale(domain=kinds, range=[CANDIDATE_COLOR, DOUBT_COLOR]), legend=shown_by
             ),
             shape=alt.Shape(
-                "kind:N", scale=alt.Scale(domain=kinds, range=["circle", "cross"]), legend=legend
+                "kind:N", scale=alt.Scale(domain=kinds, range=["circle", "cross"]), legend=shown_by
             ),
             tooltip=[
                 alt.Tooltip(f"{name}:N", title=title)

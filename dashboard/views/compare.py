@@ -203,9 +203,9 @@ def _show_comparison(kept: Sequence[Difference], title: str) -> None:
     words = _mean_words(mean)
     counts = {direction: sum(item.direction is direction for item in kept) for direction in Direction}
     st.markdown(
-        f"{literal(words)}  \n"
+        f"{literal(words)}  \nOf {count_of(len(kept), 'benchmark')}: "
         + ", ".join(f"{count:,} {direction}" for direction, count in counts.items() if count)
-        + f" of {count_of(len(kept), 'benchmark')}."
+        + "."
     )
     draw(
         distribution.distribution_chart(kept, mean),

@@ -86,7 +86,9 @@ def _show_throttling(runs: Sequence[tuple[RunHeader, MachineState]]) -> None:
             f"No throttle counter could be read in {count_of(unread, 'run')}: nothing is known about them."
         )
     if not throttled:
-        st.write(f"No throttle counter moved in the other {count_of(len(runs) - unread, 'run')}.")
+        if unread < len(runs):
+            which = "the other" if unread else "the"
+            st.write(f"No throttle counter moved in {which} {count_of(len(runs) - unread, 'run')}.")
         return
     st.write(f"A throttle counter moved in {count_of(throttled, 'run')} of {len(runs):,}.")
     draw(

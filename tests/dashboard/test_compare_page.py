@@ -139,7 +139,7 @@ def test_a_branch_and_the_beginning_of_a_commit_are_sides(busy_store: Database, 
     app = open_page(busy_store.url, "compare", base=sha_of(5)[:10], candidate="main", q="softmax")
 
     assert not app.exception
-    assert "2 slower of 2 benchmarks" in text_of(app)
+    assert "Of 2 benchmarks: 2 slower." in text_of(app)
 
 
 def test_two_gpus_are_compared_when_one_is_chosen_on_each_side(
@@ -150,7 +150,7 @@ def test_two_gpus_are_compared_when_one_is_chosen_on_each_side(
     app = open_page(busy_store.url, "compare", **sides, base_gpu=GPU_UUID, candidate_gpu=OTHER_GPU_UUID)
 
     assert not app.exception
-    assert "11 slower of 11 benchmarks" in text_of(app)
+    assert "Of 11 benchmarks: 11 slower." in text_of(app)
 
 
 def test_sides_without_anything_in_common_say_what_differs(tmp_path: Path, open_page: OpenPage) -> None:
@@ -168,7 +168,7 @@ def test_sides_without_anything_in_common_say_what_differs(tmp_path: Path, open_
 
     assert "share no benchmark" in apart
     assert "driver=590" in apart.replace("\\", "")
-    assert "of 1 benchmark" in together
+    assert "Of 1 benchmark:" in together
 
 
 def test_filters_that_keep_nothing_say_so(busy_store: Database, open_page: OpenPage) -> None:
