@@ -105,15 +105,15 @@ def reached_runs(
         released: the name of the release on each commit that has one.
         policy: how many.
     """
-    reached = list(ordered[: policy.reach_runs])
-    known = {other.run_id for other in reached}
+    reached, known = list(ordered[: policy.reach_runs]), set[str]()
     on_the_line = sorted((sha for sha in released if sha in line), key=line.__getitem__)
     for sha in on_the_line[:_RELEASES_LOOKED_UP]:
         begin = bisect_left(ordered, line[sha], key=lambda other: line[other.commit_sha or ""])
         before = (ordered[place] for place in range(max(begin, policy.reach_runs), len(ordered)))
         alike = (other for other in before if conditions(other) == conditions(header))
-        reached += [other for other in islice(alike, policy.pool_size) if other.run_id not in known]
-        known = {other.run_id for other in reached}
+        fresh = [other for other in islice(alike, policy.pool_size) if other.run_id not in known]
+        known.update(other.run_id for other in fresh)
+        reached += fresh
     return reached
 
 

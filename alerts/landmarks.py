@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from alerts.levels import Landmarks
 from alerts.triage import Decisions
 from store.change_points import load_change_points
+from store.commits import merges_of
 from store.triage import load_triage_events
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def load_landmarks(
         renames: older names, whose steps and accepted changes count as well.
     """
     events = load_triage_events(database, repository=header.repository)
-    decisions = Decisions.of(events).following(renames)
+    decisions, merges = Decisions.of(events).following(renames), merges_of(commits)
     steps: dict[SeriesKey, list[ChangePoint]] = defaultdict(list)
     for step in load_change_points(database, repository=header.repository, gpu_uuids=[header.gpu_uuid]):
         steps[renames.series(step.series)].append(step)
@@ -50,5 +51,5 @@ def load_landmarks(
             accepted=None if cut is None else cut.commit_sha, steps=tuple(steps[key]), releases=releases
         )
         for key in series
-        for cut in (decisions.cut(key, line, commits),)
+        for cut in (decisions.cut(key, line, merges),)
     }

@@ -107,7 +107,7 @@ def choose_among(
     usable: Sequence[SeriesPoint], line: Mapping[str, int], policy: Policy, landmarks: Landmarks
 ) -> Baseline | None:
     """As ``choose_baseline``, from points that may all serve: one per run, nearest first."""
-    division = divide([point.header for point in usable], line, policy, landmarks)
+    division = divide(Behind.of([point.header for point in usable], line), policy, landmarks)
     return None if division is None else form(division, usable.__getitem__, policy)
 
 
@@ -126,37 +126,52 @@ def form(division: Division, point: Callable[[int], SeriesPoint], policy: Policy
     return replace(sharing_spread(found, anchor), accepted=division.accepted)
 
 
-def divide(
-    runs: Sequence[RunHeader], line: Mapping[str, int], policy: Policy, landmarks: Landmarks
-) -> Division | None:
-    """Which runs make the baseline and its anchor; None where there are no runs.
-
-    Args:
-        runs: those with a usable point of one series, one after another from the nearest on.
-        line: first-parent distance of every commit that may serve as a baseline.
-        policy: how many runs a pool takes.
-        landmarks: what divides the history of that series.
-    """
-    places = [line[run.commit_sha or ""] for run in runs]
-    since = len(runs) if landmarks.accepted is None else bisect_right(places, line[landmarks.accepted])
-    if since == 0:
-        return None
-    division = _History(runs[:since], places[:since], line, policy, landmarks).divided()
-    # A reader wonders why a series with a long history has so few runs to be compared with.
-    return replace(division, accepted=landmarks.accepted) if since < len(runs) else division
-
-
 @dataclass(frozen=True, slots=True)
-class _History:
-    """The runs that may serve, nearest first, and what divides them.
+class Behind:
+    """The runs that may serve as a baseline; made with ``Behind.of``.
 
     Attributes:
-        places: how far from what is judged each of the runs lies.
+        runs: those with a usable point of one series, one after another from the nearest on.
+        places: how far from what is judged each of them lies.
+        line: first-parent distance of every commit that may serve.
     """
 
     runs: Sequence[RunHeader]
     places: Sequence[int]
     line: Mapping[str, int]
+
+    @classmethod
+    def of(cls, runs: Sequence[RunHeader], line: Mapping[str, int]) -> Behind:
+        """Runs on a line, nearest first."""
+        return cls(runs, [line[run.commit_sha or ""] for run in runs], line)
+
+    def up_to(self, sha: str) -> Behind:
+        """Those that lie no further back than a commit of the line."""
+        end = bisect_right(self.places, self.line[sha])
+        return self if end == len(self.runs) else Behind(self.runs[:end], self.places[:end], self.line)
+
+
+def divide(behind: Behind, policy: Policy, landmarks: Landmarks) -> Division | None:
+    """Which runs make the baseline and its anchor; None where there are no runs.
+
+    Args:
+        behind: the runs that may serve.
+        policy: how many runs a pool takes.
+        landmarks: what divides the history of the series.
+    """
+    since = behind if landmarks.accepted is None else behind.up_to(landmarks.accepted)
+    if not since.runs:
+        return None
+    division = _History(since, policy, landmarks).divided()
+    # A reader wonders why a series with a long history has so few runs to be compared with.
+    return division if since is behind else replace(division, accepted=landmarks.accepted)
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """The runs that may serve and what divides them."""
+
+    behind: Behind
     policy: Policy
     landmarks: Landmarks
 
@@ -164,7 +179,7 @@ class _History:
         """The runs of the newest level, and those of an older one."""
         starts = self._starts()
         # An improvement that lasted is what everything after it has to keep.
-        end = next((start.runs for start in starts if not start.is_worse), len(self.runs))
+        end = next((start.runs for start in starts if not start.is_worse), len(self.behind.runs))
         if starts and starts[0].runs < end:
             division = self._with_anchor(min(starts[0].runs, self.policy.pool_size), end, starts)
             # Without an anchor to say that it is there, a step for the worse would become the new normal.
@@ -179,30 +194,31 @@ class _History:
         found = []
         for step in self.landmarks.steps:
             after = self._after(step)
-            if after is not None and self.policy.pool_minimum <= after < len(self.runs):
+            if after is not None and self.policy.pool_minimum <= after < len(self.behind.runs):
                 falling = larger_is_better(step.series, self.policy)
                 found.append(_Start(after, is_worse=(step.size > 0) != falling))
         return sorted(found, key=lambda start: start.runs)
 
     def _after(self, step: ChangePoint) -> int | None:
         """How many runs came after a step; None where that is not known here."""
-        if step.commit_sha not in self.line:
+        behind = self.behind
+        if step.commit_sha not in behind.line:
             return None
-        first = next((place for place, run in enumerate(self.runs) if run.run_id == step.run_id), None)
+        first = next((place for place, run in enumerate(behind.runs) if run.run_id == step.run_id), None)
         if first is not None:
             return first + 1
         if step.within_a_commit:
             return None  # which of the runs on the commit come after it
-        return bisect_right(self.places, self.line[step.commit_sha])
+        return bisect_right(behind.places, behind.line[step.commit_sha])
 
     def _with_anchor(self, nearest: int, end: int, starts: Sequence[_Start]) -> Division:
         """The nearest runs, and before them those up to the newest release; without one, the oldest."""
-        size, fewest = self.policy.pool_size, self.policy.pool_minimum
+        behind, size, fewest = self.behind, self.policy.pool_size, self.policy.pool_minimum
         inner = {start.runs for start in starts if nearest < start.runs < end}
         levels = [range(*edges) for edges in pairwise(sorted({nearest, end, *inner}))]
         for sha in self._releases_before(nearest):
             reached = (
-                range(bisect_left(self.places, self.line[sha], level.start, level.stop), level.stop)
+                range(bisect_left(behind.places, behind.line[sha], level.start, level.stop), level.stop)
                 for level in levels
             )
             up_to = next(filter(None, reached), range(0))
@@ -212,10 +228,12 @@ class _History:
         if oldest is None:
             return Division(nearest=nearest)
         anchor = oldest[-size:]
-        return Division(nearest=nearest, anchor=anchor, since=shown.short(self.runs[anchor.start].commit_sha))
+        return Division(
+            nearest=nearest, anchor=anchor, since=shown.short(behind.runs[anchor.start].commit_sha)
+        )
 
     def _releases_before(self, nearest: int) -> list[str]:
         """The commits of releases that the nearest runs do not reach beyond, nearest first."""
-        oldest = self.places[nearest - 1]
-        before = (sha for sha in self.landmarks.releases if self.line.get(sha, -1) >= oldest)
-        return sorted(before, key=self.line.__getitem__)
+        line, oldest = self.behind.line, self.behind.places[nearest - 1]
+        before = (sha for sha in self.landmarks.releases if line.get(sha, -1) >= oldest)
+        return sorted(before, key=line.__getitem__)

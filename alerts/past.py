@@ -10,12 +10,13 @@ import numpy as np
 
 from alerts.absence import explain_absence
 from alerts.baseline import Baseline, Doubt, on_line
-from alerts.gathering import baseline_line, reached_runs
+from alerts.gathering import reached_runs
 from alerts.judge import policy_by, policy_for, strongest_baseline
-from alerts.levels import Landmarks, choose_baseline, divide, form
+from alerts.levels import Behind, Landmarks, choose_baseline, divide, form
 from alerts.partner import choose_partner, partner_id
 from alerts.renames import Renames
 from alerts.trunks import Trunks
+from store.commits import merges_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from store.change_points import ChangePoint
     from store.outlines import Outlines
     from store.records import Commit, Failure, RunHeader, SeriesKey, SeriesPoint
-
-_LINES_KEPT = 16  # runs of one commit come one after another
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +60,11 @@ class Past:
         return Trunks(list(self.headers.values()), self.commits, self.points)
 
     @cached_property
+    def merges(self) -> Mapping[str, Sequence[str]]:
+        """By commit, the merges that brought it in."""
+        return merges_of(self.commits)
+
+    @cached_property
     def policies(self) -> tuple[NDArray[np.intp], list[Policy]]:
         """By row of the outlines the number of the policy that decides about it, and the policies."""
         points = self.points
@@ -82,22 +86,15 @@ class Past:
         )
 
     @cached_property
-    def _lines(self) -> dict[tuple[str | None, str | None, bool], dict[str, int]]:
-        return {}
-
-    @cached_property
     def _landmarks(self) -> dict[SeriesKey, Landmarks]:
         return {}
 
-    def line(self, first: RunHeader) -> dict[str, int]:
-        """As ``baseline_line``, made once for all runs that share it."""
-        key = (first.merge_base, None if first.dirty else first.commit_sha, first.commit_sha is None)
-        found = self._lines.get(key)
-        if found is None:
-            if len(self._lines) >= _LINES_KEPT:  # each is as long as the history
-                self._lines.clear()
-            found = self._lines[key] = baseline_line(first, self.commits)
-        return found
+    def line(self, first: RunHeader) -> Mapping[str, int]:
+        """As ``baseline_line``, without a copy of the history."""
+        if first.commit_sha is None or first.merge_base is None:
+            return {}
+        own = None if first.dirty else first.commit_sha
+        return self.trunks.holding(first.merge_base).rest(first.merge_base, without=own)
 
     def landmarks(self, series: SeriesKey, line: Mapping[str, int], renames: Renames) -> Landmarks:
         """What divides the history of a series, seen from where the line begins."""
@@ -115,7 +112,7 @@ class Past:
             if key.case.benchmark in names and renames.series(key) == series
             for step in own
         )
-        cut = self.decisions.following(renames).cut(series, line, self.commits)
+        cut = self.decisions.following(renames).cut(series, line, self.merges)
         return Landmarks(
             accepted=None if cut is None else cut.commit_sha, steps=steps, releases=self.released
         )
@@ -145,11 +142,16 @@ class SeenFrom:
         return {points.series[code].case.benchmark for code in points.series_code[part].tolist()}
 
     @cached_property
-    def line(self) -> dict[str, int]:
+    def line(self) -> Mapping[str, int]:
         """First-parent distance of every commit that may serve as a baseline."""
         # A base branch may have moved since the run that is confirmed here; its baseline stays.
         first = self.past.headers.get(self.header.confirms_run_id or "", self.header)
         return self.past.line(first)
+
+    @cached_property
+    def nearest(self) -> str | None:
+        """The first commit on the line."""
+        return next(iter(self.line), None)
 
     @cached_property
     def renames(self) -> Renames:
@@ -159,14 +161,12 @@ class SeenFrom:
     @cached_property
     def trunk(self) -> Trunk:
         """The line that the run's ancestors lie on."""
-        nearest = next(iter(self.line), None)
-        return self.past.trunks.nowhere if nearest is None else self.past.trunks.holding(nearest)
+        return self.past.trunks.nowhere if self.nearest is None else self.past.trunks.holding(self.nearest)
 
     @cached_property
     def first_rank(self) -> int:
         """The rank of the nearest run on the line; the run's own commit is not on it."""
-        nearest = next(iter(self.line), None)
-        return 0 if nearest is None else self.trunk.rank_from(self.trunk.place[nearest])
+        return 0 if self.nearest is None else self.trunk.rank_from(self.trunk.place[self.nearest])
 
     @cached_property
     def reached(self) -> list[RunHeader]:
@@ -180,8 +180,8 @@ class SeenFrom:
     def is_interrupted(self) -> bool:
         """Whether runs on the judged commit lie between those it is judged by, instead of before them."""
         place = self.trunk.place.get(self.header.commit_sha or "", -1)
-        nearest = next(iter(self.line), None)
-        return nearest is not None and not self.header.dirty and place >= self.trunk.place[nearest]
+        behind = self.nearest is not None and place >= self.trunk.place[self.nearest]
+        return behind and not self.header.dirty
 
     @cached_property
     def near(self) -> range:
@@ -200,10 +200,10 @@ class SeenFrom:
         """The rows of a series in the runs to look at, nearest first, from what is usable on the trunk."""
         return usable.rows[usable.places(series, self.near, self.far)]
 
-    def runs_of(self, rows: NDArray[np.intp]) -> list[RunHeader]:
-        """The runs that rows belong to."""
+    def behind(self, rows: NDArray[np.intp]) -> Behind:
+        """The runs that some of these rows belong to, which may serve as a baseline."""
         points = self.past.points
-        return [points.headers[run] for run in points.run[rows].tolist()]
+        return Behind.of([points.headers[run] for run in points.run[rows].tolist()], self.line)
 
     @cached_property
     def paired(self) -> list[SeriesPoint]:
@@ -228,7 +228,7 @@ class SeenFrom:
             return choose_baseline(point, self._renamed(point), self.line, policy, landmarks)
         usable = self.trunk.usable(policy.minimum_tier)
         rows = self.rows_behind(usable, self.past.points.number[point.series])
-        division = divide(self.runs_of(rows), self.line, policy, landmarks)
+        division = divide(self.behind(rows), policy, landmarks)
         if division is None:
             return None
         return form(division, lambda place: self.past.points.point(int(rows[place])), policy)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from alerts.effects import Effects
+    from alerts.levels import Behind, Division
     from alerts.past import Past, SeenFrom
     from alerts.policy import Policy
     from alerts.trunks import Usable
@@ -135,12 +136,9 @@ def _benches(seen: SeenFrom, left_out: Collection[int]) -> Iterator[_Bench]:
         is_good = np.array([reaches(tier, policy.minimum_tier) for tier in TIERS])
         own = rows[(numbers[rows] == number) & is_good[points.tier[rows]]]
         usable = seen.trunk.usable(policy.minimum_tier)
-        series = points.series_code[own]
-        alike = np.where(past.is_divided[series], -1 - series, usable.pattern[series])
-        for kind in np.unique(alike).tolist():
-            found = _bench(seen, usable, own[alike == kind], policy)
-            if found is not None:
-                yield found
+        patterns = usable.pattern[points.series_code[own]]
+        for pattern in np.unique(patterns).tolist():
+            yield from _benches_alike(seen, usable, own[patterns == pattern], policy)
 
 
 def _is_renamed(seen: SeenFrom, series: int) -> bool:
@@ -148,30 +146,42 @@ def _is_renamed(seen: SeenFrom, series: int) -> bool:
     return bool(names) and seen.past.points.series[series].case.benchmark in names.values()
 
 
-def _bench(seen: SeenFrom, usable: Usable, rows: Rows, policy: Policy) -> _Bench | None:
-    """The points with their pools; None where their series have no pool here."""
+def _benches_alike(seen: SeenFrom, usable: Usable, rows: Rows, policy: Policy) -> Iterator[_Bench]:
+    """The points of series that were measured in the same runs, with their pools where they have any."""
     points = seen.past.points
     series = points.series_code[rows]
-    first = int(series[0])
-    places = usable.places(first, seen.near, seen.far)
-    runs = seen.runs_of(usable.rows[places])
-    landmarks = seen.past.landmarks(points.series[first], seen.line, seen.renames)
-    division = divide(runs, seen.line, policy, landmarks)
-    if division is None or division.nearest < policy.pool_minimum:
-        return None
-    behind = usable.begin[series][:, np.newaxis] + (places - usable.begin[first])
-    anchor = division.anchor or range(0)
-    ids = [run.run_id for run in runs]
-    return _Bench(
-        policy=policy,
-        rows=rows,
-        pool=usable.rows[behind[:, : division.nearest]],
-        anchor=usable.rows[behind[:, anchor.start : anchor.stop]],
-        against=describe_pool(division.nearest, runs[0].commit_sha, division.accepted),
-        since=division.since,
-        pool_ids=tuple(ids[: division.nearest]),
-        anchor_ids=tuple(ids[anchor.start : anchor.stop]) if anchor else None,
-    )
+    places = usable.places(int(series[0]), seen.near, seen.far)
+    behind = seen.behind(usable.rows[places])
+    offsets = places - usable.begin[series[0]]
+    ids = [run.run_id for run in behind.runs]
+    for division, own in _divisions(seen, behind, rows, policy):
+        begin, anchor = usable.begin[points.series_code[own]][:, np.newaxis], division.anchor or range(0)
+        yield _Bench(
+            policy=policy,
+            rows=own,
+            pool=usable.rows[begin + offsets[: division.nearest]],
+            anchor=usable.rows[begin + offsets[anchor.start : anchor.stop]],
+            against=describe_pool(division.nearest, behind.runs[0].commit_sha, division.accepted),
+            since=division.since,
+            pool_ids=tuple(ids[: division.nearest]),
+            anchor_ids=tuple(ids[anchor.start : anchor.stop]) if anchor else None,
+        )
+
+
+def _divisions(seen: SeenFrom, behind: Behind, rows: Rows, policy: Policy) -> Iterator[tuple[Division, Rows]]:
+    """How the runs behind divide into pool and anchor, and for which of the points, where there is a pool."""
+    points, past = seen.past.points, seen.past
+    series = points.series_code[rows]
+    divided: dict[Division, list[Rows]] = defaultdict(list)
+    is_divided = past.is_divided[series]
+    for own in (rows[~is_divided], *rows[is_divided][:, np.newaxis]):
+        if not own.size:
+            continue
+        landmarks = past.landmarks(points.series[points.series_code[own[0]]], seen.line, seen.renames)
+        division = divide(behind, policy, landmarks)
+        if division is not None and division.nearest >= policy.pool_minimum:
+            divided[division].append(own)
+    return ((division, np.concatenate(parts)) for division, parts in divided.items())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,10 @@ from store.older_names import NO_RENAMES, Renames
 from store.triage_events import Action, TriageEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import date, datetime
 
-    from store.records import Commit, SeriesKey
+    from store.records import SeriesKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,9 @@ class Decisions:
         """The accepted changes of a series, by commit; of several on one commit the newest decision."""
         return {event.commit_sha: event for event in self.about(series) if event.action is Action.ACCEPT}
 
-    def cut(self, series: SeriesKey, line: Mapping[str, int], commits: Mapping[str, Commit]) -> Cut | None:
+    def cut(
+        self, series: SeriesKey, line: Mapping[str, int], merges: Mapping[str, Sequence[str]]
+    ) -> Cut | None:
         """The accepted change nearest to what is judged; None where the whole line may serve.
 
         Points on the line up to ``line[cut.commit_sha]`` have the new level, those behind it the old.
@@ -86,18 +88,17 @@ class Decisions:
         Args:
             series: the series that is judged.
             line: first-parent distance of every commit that may serve as a baseline; 0 is the nearest.
-            commits: what is known of the commits on the line. A change that was accepted on a branch
-                takes effect at the merge that brought it in: the commit that has it as a parent.
+            merges: as ``store.commits.merges_of`` gives them. A change that was accepted on a branch
+                takes effect at the merge that brought it in.
         """
-        accepted = self.accepted(series)
-        if not accepted:
-            return None
-        for sha in sorted(line, key=line.__getitem__):
-            merged = commits[sha].parents[1:] if sha in commits else ()
-            event = next((accepted[at] for at in (sha, *merged) if at in accepted), None)
-            if event is not None:
-                return Cut(commit_sha=sha, event=event)
-        return None
+        effective = (
+            (line[sha], sha != at, sha, event)
+            for at, event in self.accepted(series).items()
+            for sha in (at, *merges.get(at, ()))
+            if sha in line
+        )
+        nearest = min(effective, key=lambda found: found[:2], default=None)
+        return None if nearest is None else Cut(commit_sha=nearest[2], event=nearest[3])
 
     def mute(self, series: SeriesKey, *, on: date) -> TriageEvent | None:
         """The mute that holds on a day (UTC), its last day included; None where none does."""

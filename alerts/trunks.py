@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +17,7 @@ from store.commits import first_parent_line, positions
 from store.outlines import TIERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,14 +45,15 @@ class Usable:
         Args:
             series: its number.
             near: the ranks of runs one after another.
-            far: the ranks of single runs behind them. None of them need have the series.
+            far: the ranks of single runs behind them, in order. None of them need have the series.
         """
         begin, end = self.begin[series], self.begin[series + 1]
         own = self.ranks[begin:end]
         first, last = np.searchsorted(own, (near.start, near.stop))
         places: NDArray[np.intp] = np.arange(first, last) + begin
-        if far:
-            places = np.concatenate([places, np.flatnonzero(np.isin(own, far)) + begin])
+        if far and own.size:
+            found = np.minimum(np.searchsorted(own, far), own.size - 1)
+            places = np.concatenate([places, found[own[found] == far] + begin])
         return places
 
     @cached_property
@@ -62,6 +65,30 @@ class Usable:
         return np.array([known.setdefault(own, len(known)) for own in ranks], dtype=np.intp)
 
 
+class Rest(Mapping[str, int]):
+    """A line from one of its commits on: how far from there each of the rest lies, without a copy of them."""
+
+    def __init__(
+        self, place: Mapping[str, int], line: Sequence[str], first: str, without: str | None
+    ) -> None:
+        self._place, self._line, self._begin, self._without = place, line, place[first], without
+
+    def __getitem__(self, sha: str) -> int:
+        distance = self._place[sha] - self._begin
+        if distance < 0 or sha == self._without:
+            raise KeyError(sha)
+        return distance
+
+    def __contains__(self, sha: object) -> bool:
+        return sha != self._without and self._place.get(str(sha), -1) >= self._begin
+
+    def __iter__(self) -> Iterator[str]:
+        return (sha for sha in islice(self._line, self._begin, None) if sha != self._without)
+
+    def __len__(self) -> int:
+        return len(self._line) - self._begin - (self._place.get(self._without or "", -1) >= self._begin)
+
+
 class Trunk:
     """One line with its runs, nearest to the tip first.
 
@@ -69,12 +96,14 @@ class Trunk:
     was sorted for one commit need not be sorted again for the next.
 
     Attributes:
-        place: of every commit on the line, from its tip.
+        line: its commits, from the tip on.
+        place: of each of them.
         runs: of committed code on the line; their indices are called ranks.
         rank: of each of them by its id.
     """
 
-    def __init__(self, line: Iterable[str], headers: Iterable[RunHeader], points: Outlines) -> None:
+    def __init__(self, line: Sequence[str], headers: Iterable[RunHeader], points: Outlines) -> None:
+        self.line = line
         self.place = {sha: index for index, sha in enumerate(line)}
         on_it = (run for run in headers if not run.dirty and run.commit_sha in self.place)
         self.runs = sorted(on_it, key=lambda run: distance(run, self.place))
@@ -82,6 +111,10 @@ class Trunk:
         self._starts = [self.place[run.commit_sha or ""] for run in self.runs]
         self._points = points
         self._usable: dict[Tier, Usable] = {}
+
+    def rest(self, merge_base: str, *, without: str | None) -> Rest:
+        """The line from a commit on, on which all but one commit may serve as a baseline."""
+        return Rest(self.place, self.line, merge_base, without)
 
     def rank_from(self, place: int) -> int:
         """The rank of the first run at a place of the line, or behind it."""

@@ -82,6 +82,15 @@ def _laid_end_to_end(
     return {sha: offset[root[sha]] + place for sha, place in depth.items()}
 
 
+def merges_of(commits: Mapping[str, Commit]) -> dict[str, list[str]]:
+    """By commit, the merges that brought it in: those that have it as a parent other than the first."""
+    found: dict[str, list[str]] = {}
+    for commit in commits.values():
+        for parent in commit.parents[1:]:
+            found.setdefault(parent, []).append(commit.sha)
+    return found
+
+
 def read_commits(connection: duckdb.DuckDBPyConnection, repository: str) -> dict[str, Commit]:
     """As ``load_commits``, on a connection that is open."""
     return {row["sha"]: _commit_of(row) for row in fetch_rows(connection, _LOAD, [repository])}

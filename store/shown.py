@@ -55,9 +55,10 @@ def bounds(value: Interval, quantity: Quantity) -> str:
 
 def change(relative: float) -> str:
     """A relative change with its sign: ``+3.02 %``."""
-    digits = 1 if abs(relative) >= _TEN_PERCENT else 2
-    percent = round(100 * relative, digits) + 0.0  # -0.001 % reads +0.00 %, not -0.00 %
-    return f"{percent:+.{digits}f} %"
+    # Adding zero turns -0.0 into 0.0: -0.001 % reads +0.00 %, not -0.00 %.
+    if abs(relative) >= _TEN_PERCENT:
+        return f"{round(100 * relative, 1) + 0.0:+.1f} %"
+    return f"{round(100 * relative, 2) + 0.0:+.2f} %"
 
 
 def size(relative: float) -> str:

@@ -10,12 +10,14 @@ from judgements import a_line
 from triage_events import a_revocation, an_event
 
 from alerts.triage import Decisions, in_force
+from store.commits import merges_of
 from store.triage_events import Action, Scope
 
 SERIES = a_point().series
 OTHER = a_point(benchmark="matmul").series
 LAST_DAY = date(2026, 6, 30)
 COMMITS = {a_sha(number): a_commit(number) for number in range(1, 21)}
+MERGES = merges_of(COMMITS)
 
 
 def test_an_event_that_was_taken_back_counts_nowhere() -> None:
@@ -23,26 +25,26 @@ def test_an_event_that_was_taken_back_counts_nowhere() -> None:
     revoked = (accepted, a_revocation(accepted))
 
     assert in_force(revoked) == ()
-    assert Decisions.of(revoked).cut(SERIES, a_line(), COMMITS) is None
+    assert Decisions.of(revoked).cut(SERIES, a_line(), MERGES) is None
 
 
 def test_a_baseline_begins_at_the_accepted_change_nearest_to_what_is_judged() -> None:
     old, new = an_event(commit=8), an_event(commit=14)
 
     for events in permutations([old, new, an_event(commit=25)]):
-        cut = Decisions.of(events).cut(SERIES, a_line(20), COMMITS)
+        cut = Decisions.of(events).cut(SERIES, a_line(20), MERGES)
         assert cut is not None
         assert (cut.commit_sha, cut.event) == (a_sha(14), new)
 
 
 def test_a_change_that_was_accepted_for_another_benchmark_or_line_cuts_nothing() -> None:
-    assert Decisions.of([an_event()]).cut(OTHER, a_line(), COMMITS) is None
-    assert Decisions.of([an_event(commit=21)]).cut(SERIES, a_line(20), COMMITS) is None
+    assert Decisions.of([an_event()]).cut(OTHER, a_line(), MERGES) is None
+    assert Decisions.of([an_event(commit=21)]).cut(SERIES, a_line(20), MERGES) is None
 
 
 def test_a_change_that_was_accepted_on_a_branch_cuts_at_the_merge_that_brought_it_in() -> None:
     merge = a_commit(12, parents=(a_sha(11), a_sha(77)))
-    cut = Decisions.of([an_event(commit=77)]).cut(SERIES, a_line(), COMMITS | {merge.sha: merge})
+    cut = Decisions.of([an_event(commit=77)]).cut(SERIES, a_line(), merges_of(COMMITS | {merge.sha: merge}))
 
     assert cut is not None
     assert cut.commit_sha == merge.sha
