@@ -203,7 +203,7 @@ class Policies:
             try:
                 replace(self.general, **override.values)
             except RecordInvalid as error:
-                raise ConfigurationInvalid(f"override {number} of [judge]: {error}") from error
+                raise ConfigurationInvalid(f"override {number}: {error}") from error
 
     def of(self, case: Case) -> Policy:
         """The thresholds of one case.

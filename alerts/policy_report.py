@@ -39,17 +39,26 @@ class PolicyReport:
 def unmatched(policies: Policies, cases: Sequence[Case]) -> list[str]:
     """A sentence for each glob of an override that means no known case; none where no case is known."""
     names = sorted({case.benchmark for case in cases})
-    found = []
-    for number, override in enumerate(policies.overrides, 1):
-        for glob in override.benchmarks:
-            if names and not any(matches(case, glob) for case in cases):
-                alike = get_close_matches(glob, names, n=1)
-                guess = f" (nearest: {shown.visible(alike[0], limit=_LABEL_LIMIT)})" if alike else ""
-                found.append(
-                    f"override {number}: {shown.visible(glob, limit=_LABEL_LIMIT)} matches none of the "
-                    f"{shown.count(len(names), 'benchmark')} in the store{guess}"
-                )
-    return found
+    return [
+        f"override {number}: {_glob(glob)} matches nothing in the store, which has "
+        f"{shown.count(len(names), 'benchmark')}{_guess(glob, names, cases)}"
+        for number, override in enumerate(policies.overrides, 1)
+        for glob in override.benchmarks
+        if names and not any(matches(case, glob) for case in cases)
+    ]
+
+
+def _guess(glob: str, names: Sequence[str], cases: Sequence[Case]) -> str:
+    """What may have been meant, in parentheses."""
+    written = glob.replace("[", "[[]")
+    if any(matches(case, written) for case in cases):
+        return f" (a [ of a label is written [[]: {_glob(written)})"
+    alike = get_close_matches(glob, names, n=1)
+    return f" (nearest: {_glob(alike[0])})" if alike else ""
+
+
+def _glob(text: str) -> str:
+    return shown.visible(text, limit=_LABEL_LIMIT)
 
 
 def render_policy(report: PolicyReport) -> str:

@@ -7,6 +7,7 @@ dataclass and one entry in ``TABLES``.
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from store.errors import ConfigurationInvalid
 from store.settings import Place, nearest, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from store.settings import Record
@@ -36,6 +37,7 @@ TABLES: dict[str, Mapping[str, str]] = {
     "webhook": {},
 }
 
+_NEARLY_OURS = 0.9  # one letter wrong, missing or too many: no other tool is called so
 _SECRET_KEY = re.compile(
     r"(.*[_-])?(passw(or)?d|passphrase|secret|token|api[_-]?key|private[_-]?key|credentials?)", re.IGNORECASE
 )
@@ -129,12 +131,26 @@ def _raw(file: Path) -> dict[str, Any] | None:
     if file.name != SHARED_FILE:
         return content
     tools = content.get("tool")
-    own = tools.get("kernelwatch") if isinstance(tools, dict) else None
+    if not isinstance(tools, dict):
+        return None
+    own = tools.get("kernelwatch")
+    if own is None:
+        _refuse_misspelt(file, tools)
     if own is not None and not isinstance(own, dict):
         raise ConfigurationInvalid(
             f"{_name(file)}: tool.kernelwatch is no table: write [{_SHARED_TABLE}.judge]"
         )
     return own
+
+
+def _refuse_misspelt(file: Path, tools: Iterable[str]) -> None:
+    """A table that is nearly ours was meant to be ours; passed over, it would leave the defaults in force."""
+    plain = {"".join(character for character in name.lower() if character.isalnum()): name for name in tools}
+    for near in difflib.get_close_matches("kernelwatch", plain, n=1, cutoff=_NEARLY_OURS):
+        written = shown.visible(plain[near])
+        raise ConfigurationInvalid(
+            f"{_name(file)}: unknown table [tool.{written}]: did you mean [{_SHARED_TABLE}]?"
+        )
 
 
 def _checked(file: Path, raw: dict[str, Any]) -> Configuration:

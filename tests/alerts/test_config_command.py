@@ -158,10 +158,38 @@ def test_a_glob_that_matches_nothing_known_is_pointed_out(checkout: Path) -> Non
     configure(checkout, '[[judge.override]]\nbenchmarks = ["sofmax", "soft*"]\n')
 
     assert shown_policy()["unmatched"] == [
-        "override 1: sofmax matches none of the 1 benchmark in the store (nearest: softmax)"
+        "override 1: sofmax matches nothing in the store, which has 1 benchmark (nearest: softmax)"
     ]
-    assert "Note: override 1: sofmax matches none" in run("config").output
-    assert "Note: override 1: sofmax matches none" in run("judge").stderr
+    assert "Note: override 1: sofmax matches nothing" in run("config").output
+    assert "Note: override 1: sofmax matches nothing" in run("judge").stderr
+
+
+def test_a_label_that_was_taken_for_a_glob_is_shown_as_it_has_to_be_written(checkout: Path) -> None:
+    configure(checkout, '[[judge.override]]\nbenchmarks = ["softmax[rows=1024]"]\n')
+
+    (said,) = shown_policy()["unmatched"]
+
+    assert said.endswith("(a [ of a label is written [[]: softmax[[]rows=1024])")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("pool_minimum = 30", "[judge], override 1: pool_minimum 30 is more than pool_size 20"),
+        (
+            "reach_runs = 10",
+            "[[judge.override]] number 1: reach_runs holds for whole runs, not for some benchmarks: write it",
+        ),
+        ("reach_run = 10", "[[judge.override]] number 1: unknown key 'reach_run'"),
+    ],
+)
+def test_a_mistake_in_an_override_is_named_with_its_file(checkout: Path, table: str, said: str) -> None:
+    file = configure(checkout, f'[[judge.override]]\nbenchmarks = ["softmax"]\n{table}\n')
+
+    result = run("judge")
+
+    assert result.exit_code == 2
+    assert f"{file}, {said}" in result.output
 
 
 def test_a_policy_is_shown_without_a_store(checkout: Path) -> None:

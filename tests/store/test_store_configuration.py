@@ -76,6 +76,16 @@ def test_a_project_file_without_the_table_is_passed_over(tmp_path: Path) -> None
     assert passes(load_configuration(None, start=tmp_path / "src")) == 3
 
 
+@pytest.mark.parametrize("name", ["kernelwach", "kernel-watch", "KernelWatch"])
+def test_a_table_of_the_project_file_that_is_nearly_ours_is_refused(tmp_path: Path, name: str) -> None:
+    shared(a_repository(tmp_path), f"[tool.{name}.collect]\npasses = 3\n")
+
+    with pytest.raises(ConfigurationInvalid) as caught:
+        load_configuration(None, start=tmp_path)
+
+    assert f"unknown table [tool.{name}]: did you mean [tool.kernelwatch]?" in str(caught.value)
+
+
 def test_the_nearest_file_holds_alone(tmp_path: Path) -> None:
     own(a_repository(tmp_path), "[collect]\npasses = 3\n[judge]\n")
     shared(tmp_path / "kernels")
