@@ -14,7 +14,7 @@ from collector.errors import CheckoutError
 from store.git import REDIRECTING_VARIABLES, Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _GIT_LIMIT_S = 600
 
@@ -48,10 +48,34 @@ def checkout(repository: Path, revision: str, sha: str | None) -> Iterator[Path]
             raise
         try:
             if (tree / ".gitmodules").exists():
-                _git(tree, "submodule", "update", "--init", "--recursive")
+                _lay_out_submodules(repository, tree)
             yield tree
         finally:
             _git(repository, "worktree", "remove", "--force", "--force", str(tree))
+
+
+def _lay_out_submodules(repository: Path, tree: Path) -> None:
+    """Check out the submodules of a worktree, from the clones that the checkout has of them.
+
+    Their remotes are asked only for commits that these clones lack: a bisection lays out dozens of
+    trees, and the remote may be slow, out of reach, or without a commit that was never pushed.
+    """
+    update = ("submodule", "update", "--init", "--recursive")
+    with contextlib.suppress(CheckoutError):
+        if clones := _clones(repository):
+            _git(tree, *update, settings=clones)
+            return
+    _git(tree, *update)
+
+
+def _clones(repository: Path) -> dict[str, str]:
+    """Settings of git that read each submodule's remote from the clone in this checkout instead."""
+    each = 'git rev-parse --absolute-git-dir && git config --default "" --get remote.origin.url'
+    lines = _git(repository, "submodule", "foreach", "--quiet", "--recursive", each).splitlines()
+    known = zip(lines[::2], lines[1::2], strict=True)
+    settings = {f"url.{folder}.insteadOf": url for folder, url in known if url}
+    # Git lets a submodule come from a folder of this machine only where that is asked for.
+    return settings | {"protocol.file.allow": "always"} if settings else {}
 
 
 def suite_paths(
@@ -130,10 +154,15 @@ def top_folder(path: Path) -> Path:
         return path.resolve()
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    """What git printed, whatever a hook that this runs in has told it about other folders."""
+def _git(folder: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
+    """What git printed, whatever a hook that this runs in has told it about other folders.
+
+    Raises:
+        CheckoutError: it failed; the message begins with its reason.
+    """
     command = ["git", "-C", str(folder), *arguments]
     environment = {name: value for name, value in os.environ.items() if name not in REDIRECTING_VARIABLES}
+    environment |= _as_variables(settings or {}, int(environment.get("GIT_CONFIG_COUNT") or 0))
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_GIT_LIMIT_S, check=False, env=environment
@@ -141,5 +170,19 @@ def _git(folder: Path, *arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CheckoutError(f"{' '.join(command)} failed: {error}") from error
     if done.returncode:
-        raise CheckoutError(f"{' '.join(command)} failed: {done.stderr.strip()}")
+        raise CheckoutError(f"{_reason(done.stderr)} ({' '.join(command)} failed)")
     return done.stdout
+
+
+def _as_variables(settings: Mapping[str, str], before: int) -> dict[str, str]:
+    """Settings for git and the gits it starts, behind those that the environment holds already."""
+    variables = {"GIT_CONFIG_COUNT": str(before + len(settings))} if settings else {}
+    for place, (name, value) in enumerate(settings.items(), before):
+        variables |= {f"GIT_CONFIG_KEY_{place}": name, f"GIT_CONFIG_VALUE_{place}": value}
+    return variables
+
+
+def _reason(said: str) -> str:
+    """The lines in which git says what went wrong, without what it did before; all where there is none."""
+    lines = said.strip().splitlines()
+    return "; ".join([line for line in lines if line.startswith(("fatal:", "error:"))] or lines)

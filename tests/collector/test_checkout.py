@@ -113,7 +113,7 @@ def test_a_worktree_that_git_cannot_make_is_an_error_with_gits_words(tree: Tree)
     commit_file(tree, "code.py", "SPEED = 1")
 
     with (
-        pytest.raises(CheckoutError, match=r"worktree add .* failed: .*0{40}"),
+        pytest.raises(CheckoutError, match=r"0{40}.*worktree add .* failed"),
         checkout(tree.path, "gone", "0" * 40),
     ):
         pass
@@ -121,25 +121,78 @@ def test_a_worktree_that_git_cannot_make_is_an_error_with_gits_words(tree: Tree)
     assert_nothing_left(tree)
 
 
-def test_submodules_are_laid_out_as_the_revision_has_them(
-    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.file.allow")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "always")
+FILE_REMOTES = ("-c", "protocol.file.allow=always")  # git refuses them for submodules by default
+
+
+@pytest.fixture(name="part")
+def _part(tree: Tree, tmp_path: Path) -> Tree:
+    """A submodule of ``tree``, which uses its first version and then its second."""
     part = type(tree)(tmp_path / "part")
     commit_file(part, "part.py", "VERSION = 1")
-    tree.git("submodule", "add", "-q", str(part.path), "third_party/part")
-    old = tree.commit("Use a part")
+    tree.git(*FILE_REMOTES, "submodule", "add", "-q", part.path.as_uri(), "third_party/part")
+    tree.commit("Use a part")
     commit_file(part, "part.py", "VERSION = 2")
-    tree.git("submodule", "update", "-q", "--remote")
+    tree.git(*FILE_REMOTES, "submodule", "update", "-q", "--remote")
     tree.git("commit", "-aqm", "Use the newer part")
+    return part
 
-    with checkout(tree.path, "main~1", old) as root:
+
+def test_submodules_are_laid_out_as_the_revision_has_them(tree: Tree, part: Tree) -> None:
+    del part
+    with checkout(tree.path, "main~1", tree.git("rev-parse", "main~1")) as root:
         assert (root / "third_party" / "part" / "part.py").read_text() == "VERSION = 1"
 
     assert_nothing_left(tree)
     assert (tree.path / "third_party" / "part" / "part.py").read_text() == "VERSION = 2"
+
+
+def test_submodules_come_from_the_clones_that_the_checkout_has(tree: Tree, part: Tree) -> None:
+    """Their remotes may be slow, out of reach, or without a commit that was never pushed."""
+    inner = type(tree)(tree.path / "third_party" / "part")
+    commit_file(inner, "part.py", "VERSION = 3")
+    tree.git("commit", "-aqm", "Use a part of our own")
+    part.path.rename(part.path.with_name("gone"))
+
+    for revision, version in (("main~2", 1), ("main", 3)):
+        with checkout(tree.path, revision, tree.git("rev-parse", revision)) as root:
+            laid_out = root / "third_party" / "part"
+            assert (laid_out / "part.py").read_text() == f"VERSION = {version}"
+            assert type(tree)(laid_out).git("remote", "get-url", "origin") == part.path.as_uri()
+
+
+def test_a_submodule_s_commit_that_no_clone_here_has_is_fetched(
+    tree: Tree, part: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in CI, where submodules are cloned with their last commit alone."""
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.file.allow")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "always")
+    part.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    tree.git(
+        "clone",
+        "-q",
+        "--recurse-submodules",
+        "--shallow-submodules",
+        tree.path.as_uri(),
+        str(tmp_path / "ci"),
+    )
+    clone = tmp_path / "ci"
+
+    with checkout(clone, "main~1", tree.git("rev-parse", "main~1")) as root:
+        assert (root / "third_party" / "part" / "part.py").read_text() == "VERSION = 1"
+
+
+def test_a_submodule_that_cannot_be_had_is_an_error_that_begins_with_the_reason(
+    tree: Tree, part: Tree, tmp_path: Path
+) -> None:
+    part.path.rename(part.path.with_name("gone"))
+    tree.git("clone", "-q", str(tree.path), str(tmp_path / "ci"))
+
+    with (
+        pytest.raises(CheckoutError, match=r"^fatal: .*part.*submodule update"),
+        checkout(tmp_path / "ci", "main", tree.git("rev-parse", "main")),
+    ):
+        pytest.fail("it was laid out")
 
 
 def test_what_a_hook_tells_git_about_other_folders_is_not_believed(
