@@ -322,7 +322,9 @@ class Repository:
         if done.returncode == 0:
             return done.stdout
         if "not a git repository" in done.stderr:
-            raise NoRepository(f"{self.path} lies in no git repository")
+            raise NoRepository(
+                f"{self.path} lies in no git repository: name the folder of a checkout, or put the code into one"
+            )
         raise GitError(_words(done.stderr, self.path))
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:

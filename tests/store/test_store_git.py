@@ -222,7 +222,7 @@ def test_code_in_no_repository_is_measured_without_a_commit(tmp_path: Path) -> N
 
 
 def test_another_revision_of_no_repository_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(NoRepository, match="no git repository"):
+    with pytest.raises(NoRepository, match="no git repository: name the folder of a checkout"):
         measured_history(tmp_path, "main")
 
 
