@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from alerts.baseline import SENTINEL
 from alerts.terminal import aligned
 from store import shown
 
@@ -33,12 +34,35 @@ def render_steps(histories: Sequence[History]) -> str:
             "Where both commits are the same, the code did not change: the machine did. "
             "Look at its clocks, its driver and what else ran."
         )
+    machine = sorted(_machine_steps(histories))
+    if machine:
+        blocks.append("\n".join(map(_machine_sentence, machine)))
     return "\n\n".join(blocks)
 
 
 def steps_json(histories: Iterable[History]) -> str:
     """A list with one object per series. Fields are added, never renamed or taken away."""
-    return json.dumps([_history_object(history) for history in histories], indent=2)
+    known = list(histories)
+    machine = _machine_steps(known)
+    return json.dumps([_history_object(history, machine) for history in known], indent=2)
+
+
+def _machine_steps(histories: Iterable[History]) -> set[tuple[str, str]]:
+    """The GPUs, and the commits at which a sentinel on them has a step: there the machine changed."""
+    return {
+        (change.series.gpu_uuid, change.commit_sha)
+        for history in histories
+        if any(SENTINEL in point.tags for point in history.points)
+        for change in history.changes
+    }
+
+
+def _machine_sentence(place: tuple[str, str]) -> str:
+    gpu_uuid, commit_sha = place
+    return (
+        f"Sentinels on {shown.visible(gpu_uuid)} changed at {shown.short(commit_sha)}: there the machine "
+        "changed, and the steps of benchmarks at that commit may be its doing, not the code's."
+    )
 
 
 def _summary(histories: Sequence[History], changes: int) -> str:
@@ -75,7 +99,7 @@ def _cells(series: SeriesKey, change: ChangePoint) -> tuple[str, ...]:
     )
 
 
-def _history_object(history: History) -> dict[str, Any]:
+def _history_object(history: History, machine: set[tuple[str, str]]) -> dict[str, Any]:
     case = history.series.case
     return {
         "series_id": history.series.id,
@@ -93,6 +117,7 @@ def _history_object(history: History) -> dict[str, Any]:
                 "commit": change.commit_sha,
                 "run_id": change.run_id,
                 "within_a_commit": change.within_a_commit,
+                "sentinels_changed": (change.series.gpu_uuid, change.commit_sha) in machine,
                 "size": change.size,
                 "size_low": change.size_low,
                 "size_high": change.size_high,

@@ -200,6 +200,25 @@ def test_the_command_blames_the_machine_where_one_commit_stands_on_both_sides(tm
     assert "the machine did" in run("steps", "--store", database.url).output
 
 
+def test_a_step_that_the_sentinels_show_too_is_pointed_out_as_the_machines(tmp_path: Path) -> None:
+    database = Database(tmp_path / "runs.duckdb")
+    for commit in range(1, 17):
+        sentinel = a_measurement("sentinel_copy", median_ms=level(commit), seed=commit, tags=("sentinel",))
+        still = a_measurement("still", seed=commit)
+        save_run(database, a_run(commit, measurements=(*a_stored_run(commit).measurements, sentinel, still)))
+
+    text = CliRunner().invoke(alerts, ["steps", "--store", database.url]).output
+    told = CliRunner().invoke(alerts, ["steps", "--store", database.url, "--format", "json"]).output
+
+    assert f"changed at {a_sha(STEP_AT)[:9]}: there the machine changed" in text
+    softmax = next(series for series in json.loads(told) if series["name"] == "softmax")
+    assert [change["sentinels_changed"] for change in softmax["changes"]] == [True]
+
+
+def test_a_step_of_the_code_alone_is_no_remark_on_the_machine(database: Database) -> None:
+    assert "machine" not in CliRunner().invoke(alerts, ["steps", "--store", database.url]).output
+
+
 def test_an_empty_store_ends_with_three_and_says_what_to_do(tmp_path: Path) -> None:
     database = Database(tmp_path / "empty.duckdb")
     with database.writing():
