@@ -323,7 +323,7 @@ class Repository:
             return done.stdout
         if "not a git repository" in done.stderr:
             raise NoRepository(
-                f"{self.path} lies in no git repository: name the folder of a checkout, or put the code into one"
+                f"{self.path} lies in no git repository: name the folder of a checkout, or run 'git init'"
             )
         raise GitError(_words(done.stderr, self.path))
 
