@@ -147,7 +147,7 @@ def compose(judgement: RunJudgement) -> Message:
         header=judgement.header,
         answer=_answer(changed, inconclusive, unchanged, not_measured, sensitivity),
         subject=_subject(judgement, rows),
-        caveats=(*_caveats(judgement, changed), *_thresholds(judgement), *_excuses(rows)),
+        caveats=(*_caveats(judgement, changed, unchanged), *_thresholds(judgement), *_excuses(rows)),
         changed=tuple(changed),
         inconclusive=tuple(inconclusive),
         unchanged=tuple(unchanged),
@@ -256,7 +256,7 @@ def _sensitivity(unchanged: Sequence[Row]) -> str | None:
     return said
 
 
-def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
+def _caveats(judgement: RunJudgement, changed: Sequence[Row], unchanged: Sequence[Row]) -> Iterable[str]:
     header = judgement.header
     moved = [item for item in judgement.judged if item.verdict.reason is Reason.MACHINE_MOVED]
     if moved:
@@ -270,7 +270,7 @@ def _caveats(judgement: RunJudgement, changed: Sequence[Row]) -> Iterable[str]:
         yield "Measured with uncommitted changes: the commit alone does not reproduce these numbers."
     if header.interrupted:
         yield "The run was ended early; what it holds was measured in full."
-    if any(row.verdict.baseline_kind is BaselineKind.SINGLE for row in changed):
+    if any(row.verdict.baseline_kind is BaselineKind.SINGLE for row in (*changed, *unchanged)):
         yield (
             "Provisional: a single baseline run says nothing about how far two sessions lie apart. "
             "With six baseline runs or more, flags can be confirmed."

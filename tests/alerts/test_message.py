@@ -87,6 +87,13 @@ def test_a_flag_says_what_settles_it_and_a_single_baseline_what_it_lacks() -> No
     assert provisional.startswith("Provisional: a single baseline run")
 
 
+def test_an_unchanged_benchmark_is_provisional_too_beside_a_single_run() -> None:
+    (provisional,) = told(a_candidate(), history=(a_point(20),)).caveats
+
+    assert provisional.startswith("Provisional: a single baseline run")
+    assert told(a_candidate()).caveats == ()
+
+
 def test_uncommitted_and_interrupted_runs_are_marked_and_get_no_command() -> None:
     message = told(a_candidate(header={"dirty": True, "interrupted": True}))
 
