@@ -1,4 +1,4 @@
-"""Twelve calls of the built-in suite, each with the device left to settle before it and without.
+"""Eleven calls of the built-in suite, each with the device left to settle before it and without.
 
 Measured on a GPU with ``collect aa``; ``bench_settling.py`` then tells what settling changes. Both kinds
 of a call are measured in each process and in shuffled order, so that whatever the card does over time
@@ -30,7 +30,6 @@ CALLS = {
     "rms norm": ("rms_norm", -1),
     "softmax": ("softmax", 0),
     "add": ("add", 0),
-    "copy": ("copy", 0),
 }
 SETTLE_S = device.SETTLE_S
 PARAMS = {
