@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.attempts import COMMIT_ERRORS, failed_run
-from collector.checkout import top_folder
+from collector.checkout import refuse_unknown_suites, top_folder
 from collector.errors import CollectorError
 from store.errors import StoreError
 from store.git import Repository
@@ -250,8 +250,10 @@ def suite_origins(plan: Plan, commits: Sequence[Commit]) -> Iterator[str]:
             yield f"the suite of {plan.suite_from}"
         elif all(repository.has_path(commit.sha, path) for path in inside):
             yield "its own suite"
-        else:
+        elif all(path.exists() for path in paths):
             yield "a copy of the suite in this checkout, for it has none"
+        else:
+            yield "nothing: neither it nor this checkout has the suite"
 
 
 def range_of(plan: Plan, text: str) -> list[Commit]:
@@ -259,6 +261,11 @@ def range_of(plan: Plan, text: str) -> list[Commit]:
 
     Raises:
         StoreError: git does not know an end, or OLD is not on the line of NEW.
+        CheckoutError: no commit has a suite that is asked for, and this checkout has it neither.
     """
     older, _, newer = text.partition("..")
-    return commits_between(Repository(top_folder(plan.repository)), older, newer or "HEAD")
+    top = top_folder(plan.repository)
+    commits = commits_between(Repository(top), older, newer or "HEAD")
+    revisions = [commit.sha for commit in commits] if plan.suite_from is None else [plan.suite_from]
+    refuse_unknown_suites(plan.suites, repository=top, revisions=revisions)
+    return commits

@@ -22,7 +22,7 @@ from collector.backfill import (
     suite_origins,
     to_judge,
 )
-from collector.backfill_report import backfill_json, backfill_text, outlook_text, summary
+from collector.backfill_report import backfill_json, backfill_text, outlook_json, outlook_text, summary
 from collector.checkout import top_folder
 from collector.claims import hold, lock_path
 from collector.errors import CollectorError
@@ -123,7 +123,7 @@ def backfill(context: click.Context, /, **own: Any) -> None:
             commits, attempts, order=Order(options["order"]), retry_failed=options["retry_failed"]
         )
         if options["dry_run"]:
-            click.echo(outlook_text(ahead, machine, suite_origins(plan, ahead.todo)))
+            _tell_outlook(options, ahead, machine, suite_origins(plan, ahead.todo))
             return
         _say(summary(ahead, machine))
         _work(options, _Task(plan, database, repository, machine, ahead))
@@ -132,6 +132,13 @@ def backfill(context: click.Context, /, **own: Any) -> None:
     except KeyboardInterrupt:
         _say("interrupted before anything was measured")
         sys.exit(EXIT_INTERRUPTED)
+
+
+def _tell_outlook(options: dict[str, Any], ahead: Outlook, machine: Machine, origins: Iterator[str]) -> None:
+    if options["output_format"] == "json":
+        click.echo(json.dumps(outlook_json(ahead, machine, origins), indent=2, allow_nan=False))
+    else:
+        click.echo(outlook_text(ahead, machine, origins))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,17 @@ def outlook_text(outlook: Outlook, machine: Machine, origins: Iterable[str]) -> 
     return "\n".join([summary(outlook, machine), *table])
 
 
+def outlook_json(outlook: Outlook, machine: Machine, origins: Iterable[str]) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        **_scope_json(outlook, machine),
+        "to_measure": [
+            {"commit": commit.sha, "measured_with": origin, "subject": commit.subject}
+            for commit, origin in zip(outlook.todo, origins, strict=True)
+        ],
+    }
+
+
 def summary(outlook: Outlook, machine: Machine) -> str:
     """How many commits there are, and what became of them so far."""
     return (
@@ -88,13 +99,7 @@ def backfill_json(
 ) -> dict[str, Any]:
     """What was done, as JSON values; commits oldest first, those left in the order they would be measured."""
     return {
-        "gpu_uuid": machine.gpu_uuid,
-        "timer": machine.timer.value,
-        "clock_regime": machine.clock_regime.value,
-        "environment": machine.environment,
-        "commits": [commit.sha for commit in outlook.commits],
-        "measured_before": [c.sha for c in outlook.commits if c.sha in outlook.measured],
-        "failed_before": [c.sha for c in outlook.commits if c.sha in outlook.failed],
+        **_scope_json(outlook, machine),
         "runs": [
             {
                 "commit": commit.sha,
@@ -109,6 +114,18 @@ def backfill_json(
         "left": _left(outlook, done),
         "ended": done.ended.name.lower(),
         "error": None if done.error is None else str(done.error),
+    }
+
+
+def _scope_json(outlook: Outlook, machine: Machine) -> dict[str, Any]:
+    return {
+        "gpu_uuid": machine.gpu_uuid,
+        "timer": machine.timer.value,
+        "clock_regime": machine.clock_regime.value,
+        "environment": machine.environment,
+        "commits": [commit.sha for commit in outlook.commits],
+        "measured_before": [c.sha for c in outlook.commits if c.sha in outlook.measured],
+        "failed_before": [c.sha for c in outlook.commits if c.sha in outlook.failed],
     }
 
 

@@ -14,7 +14,7 @@ from collector.bisect import Bisection, Finding, Search
 from collector.bisect_names import names_at, only_of
 from collector.bisect_pairs import PairedCompare, study_id_of
 from collector.bisect_report import bisect_json, bisect_text
-from collector.checkout import top_folder
+from collector.checkout import refuse_unknown_suites, top_folder
 from collector.errors import CollectorError
 from collector.exits import EXIT_INTERRUPTED, EXIT_NOTHING, give_up
 from collector.keeping import judge_stored, keep_whatever
@@ -79,6 +79,8 @@ def _bisect(plan: Plan, options: dict[str, Any]) -> None:
     line = commits_between(repository, options["good"], options["bad"])
     if not line:
         raise click.UsageError(f"{options['good']} and {options['bad']} are the same commit: name two")
+    revisions = [each.sha for each in (good, *line)] if plan.suite_from is None else [plan.suite_from]
+    refuse_unknown_suites(plan.suites, repository=top_folder(plan.repository), revisions=revisions)
     pairs = _pairs(plan, options, repository, (good.sha, line[-1].sha))
     bisection = Bisection(pairs, passes=plan.passes, note=_say)
     search = bisection.search(good, line)

@@ -14,7 +14,7 @@ from collector.errors import CheckoutError
 from store.git import REDIRECTING_VARIABLES, Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _GIT_LIMIT_S = 600
 
@@ -110,11 +110,34 @@ def suite_paths(
             elif not chosen.exists() and here.exists():
                 _copy(here, chosen)
         if not chosen.exists():
-            raise CheckoutError(
-                f"there is no suite at {text}: give --suite a Python file or a folder of them"
-            )
+            raise _no_suite(text)
         found.append(chosen)
     return found
+
+
+def refuse_unknown_suites(asked: tuple[str, ...], *, repository: Path, revisions: Sequence[str]) -> None:
+    """Before many commits are measured: a suite that none of them has is a name that was misspelt.
+
+    Args:
+        asked: paths as the user wrote them, from the current folder.
+        repository: the checkout the user stands in; what it has is copied to commits that lack it.
+        revisions: the commits that suites may come from.
+
+    Raises:
+        CheckoutError: there is no such file or folder, here or in any of the commits.
+    """
+    git = Repository(repository)
+    for text in asked:
+        here = Path(text).resolve()
+        if here.exists():
+            continue
+        inside = here.relative_to(repository).as_posix() if here.is_relative_to(repository) else None
+        if inside is None or not any(git.has_path(sha, inside) for sha in revisions):
+            raise _no_suite(text)
+
+
+def _no_suite(text: str) -> CheckoutError:
+    return CheckoutError(f"there is no suite at {text}: give --suite a Python file or a folder of them")
 
 
 def _restore(inside: Path, revision: str, *, root: Path, repository: Path) -> None:

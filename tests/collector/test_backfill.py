@@ -285,6 +285,13 @@ def test_a_dry_run_says_which_suite_each_commit_would_get(project: Project) -> N
         ["a copy of the suite in this checkout, for it has none", "Write more code"],
     ]
     assert "the suite of HEAD" in fixed.stdout
+    (project.path / "bench_example.py").unlink()
+    without = project.collect(*WALL, "backfill", "HEAD~4..HEAD", "--dry-run", "--format", "json")
+    told = json.loads(without.stdout)
+    assert [each["measured_with"] for each in told["to_measure"] if each["subject"] == "Write more code"] == [
+        "nothing: neither it nor this checkout has the suite"
+    ]
+    assert len(told["commits"]) == 4
     assert not (project.path / "kernelwatch.duckdb").exists()
 
 
@@ -353,6 +360,18 @@ def test_what_makes_no_sense_is_refused_before_anything_is_measured(arguments: l
 
     assert result.exit_code == 2
     assert said in result.output
+
+
+@pytest.mark.parametrize("other", [(), ("--suite-from", "HEAD~4")])
+def test_a_suite_that_no_commit_has_is_refused_before_every_commit_is_marked_as_failed(
+    project: Project, other: tuple[str, ...]
+) -> None:
+    command = [*WALL, "--suite", "bench_exmaple.py", *other, "backfill", "HEAD~4..HEAD"]
+    result = CliRunner().invoke(collect, command)
+
+    assert result.exit_code == 3
+    assert "there is no suite at bench_exmaple.py" in result.output
+    assert not (project.path / "kernelwatch.duckdb").exists()
 
 
 def test_a_range_that_is_no_line_is_an_error_with_what_to_do(project: Project) -> None:

@@ -114,6 +114,7 @@ def test_a_machine_whose_clock_is_never_judged_is_told_why(project: Project) -> 
         (["main~1", "main", "--benchmark", "x", "--commit", "main"], 2, "its arguments name the commits"),
         (["gone", "main", "--benchmark", "x"], 3, "no commit 'gone'"),
         (["main~1", "main", "--benchmark", "sleeep"], 3, "matches 'sleeep': the nearest is 'sleep'"),
+        (["main~1", "main", "--benchmark", "x", "--suite", "gone.py"], 3, "there is no suite at gone.py"),
         (
             ["main~1", "main", "--benchmark", "x", "--suite-from", "main~1"],
             3,
