@@ -22,6 +22,7 @@ from dashboard.formatting import (
     literal,
 )
 from dashboard.measured import show_measurement
+from dashboard.missing import missing_from
 from dashboard.reproduce import reproduce_command
 from dashboard.sweeps import sweeps
 from dashboard.tables import (
@@ -45,7 +46,7 @@ from store.sessions import both_sessions, short_run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.records import Commit, Failure, RunHeader, SeriesPoint, Verdict
+    from store.records import Case, Commit, Failure, RunHeader, SeriesPoint, Verdict
 
 _COMMITS_OFFERED = 20
 
@@ -76,7 +77,9 @@ def show() -> None:
     _show_effects([verdicts[p.series.id] for p in measured if p.series.id in verdicts])
     _show_one(measured)
     _show_sweep(measured)
-    _show_failures(queries.failures([chosen]).get(chosen, ()))
+    failures = queries.failures([chosen]).get(chosen, ())
+    _show_failures(failures)
+    _show_missing(missing_from(header, points, failures, commits))
     _show_machine(header)
 
 
@@ -307,6 +310,19 @@ def _show_failures(failures: Sequence[Failure]) -> None:
             st.markdown(f"{literal(failure.message)}  \n`{failure.source}`")
             if failure.log:
                 st.code(failure.log, language=None, wrap_lines=True)
+
+
+def _show_missing(missing: Mapping[Case, str] | None) -> None:
+    """What earlier runs measured and this one did not: without a number nothing is known about it."""
+    if missing is None:
+        st.caption(
+            "What is missing is not looked up for a run that is not among the newest "
+            f"{queries.RECENT_RUNS:,} of its GPU."
+        )
+    elif missing:
+        st.subheader("Missing")
+        rows = [[plain(case.label), plain(last)] for case, last in missing.items()]
+        st.html(table("Not part of this run", [Column("Benchmark"), Column("Last measured on commit")], rows))
 
 
 def _show_machine(header: RunHeader) -> None:

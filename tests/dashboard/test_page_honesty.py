@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from builders import a_measurement, a_run, a_sha
+from builders import a_failure, a_measurement, a_run, a_sha
 from pages import text_of
 
 from alerts.judging import judge_run
@@ -116,3 +116,25 @@ def test_a_change_that_the_machine_explains_has_no_q_value(steady: Database, ope
 
     assert "inconclusive, machine-moved" in row
     assert ", q " not in row
+
+
+def test_the_commit_page_lists_what_the_run_has_no_word_on(steady: Database, open_page: OpenPage) -> None:
+    measure(steady, NEWEST, watched(NEWEST)[1])
+
+    page = text_of(open_page(steady.url, "commit", sha=a_sha(NEWEST)))
+
+    assert "Last measured on commit" in page
+    row = page.partition("softmax[rows=1024]")[2].partition("</tr>")[0]
+    assert a_sha(NEWEST - 1)[:9] in row
+
+
+def test_the_commit_page_misses_nothing_that_was_measured_failed_or_renamed(
+    steady: Database, open_page: OpenPage
+) -> None:
+    failed = a_failure(case=a_measurement("layer_norm").case)
+    measure(steady, NEWEST, *watched(NEWEST), a_measurement("layer_norm", seed=1))
+    renamed = a_measurement("row_softmax", seed=NEWEST + 1, renamed_from="softmax")
+    run = a_run(NEWEST + 1, measurements=(renamed, watched(9)[1]), failures=(failed,))
+    save_run(steady, run)
+
+    assert "Last measured on commit" not in text_of(open_page(steady.url, "commit", sha=a_sha(NEWEST + 1)))
