@@ -13,9 +13,9 @@ from alerts.effects import benjamini_hochberg
 from alerts.levels import NO_LANDMARKS, Landmarks, choose_baseline
 from alerts.partner import choose_partner
 from alerts.policy import Policy, Rules
-from alerts.renames import NO_RENAMES, Renames
 from alerts.verdicts import CHANGES, judge_point
 from store import shown
+from store.older_names import NO_RENAMES, Renames
 from store.records import (
     BaselineKind,
     Case,

@@ -14,9 +14,9 @@ from alerts.gathering import reached_runs
 from alerts.judge import policy_by, policy_for, strongest_baseline
 from alerts.levels import Behind, Landmarks, choose_baseline, divide, form
 from alerts.partner import choose_partner, partner_id
-from alerts.renames import Renames
 from alerts.trunks import Trunks
 from store.commits import merges_of
+from store.older_names import Renames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
