@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections import defaultdict
 from datetime import UTC, datetime
+from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -196,3 +198,41 @@ def test_calls_on_the_tensor_cores_are_slow_and_fast_together_pass_by_pass(runs:
 
     assert (len(passes), calls) == (80, 10)
     assert between / (within / math.sqrt(calls)) == pytest.approx(2.0, abs=0.1)
+
+
+SECOND_CARD = FOLDER.parent / "aa-second-card.json"
+
+
+@pytest.fixture(name="second_card", scope="module")
+def _second_card() -> dict[str, list[list[float]]]:
+    """The intervals of ten runs on another card, by case."""
+    kept = json.loads(SECOND_CARD.read_text(encoding="utf-8"))
+    return {label: [run["interval"] for run in runs] for label, runs in kept.items()}
+
+
+def test_on_a_second_card_6_of_1665_pairs_are_apart_all_of_one_call(
+    second_card: dict[str, list[list[float]]],
+) -> None:
+    apart = {
+        label: sum(a[0] > b[2] or b[0] > a[2] for a, b in combinations(runs, 2))
+        for label, runs in second_card.items()
+    }
+
+    assert sum(math.comb(len(runs), 2) for runs in second_card.values()) == 1665
+    assert {label: count for label, count in apart.items() if count} == {
+        "matmul_prefill[dtype=bfloat16, k=4096, m=2048, n=28672]": 6
+    }
+
+
+@pytest.mark.parametrize(
+    ("call", "n_seen"), [("matmul", 90), ("attention", 86), ("softmax", 90), ("mlp", 13)]
+)
+def test_on_a_second_card_more_work_is_seen_in_279_of_360_pairs_and_never_the_wrong_way(
+    second_card: dict[str, list[list[float]]], call: str, n_seen: int
+) -> None:
+    plain, more = second_card[f"planted_{call}[more=0]"], second_card[f"planted_{call}[more=1]"]
+    pairs = [(a, b) for a, b in product(plain, more) if plain.index(a) != more.index(b)]
+
+    assert len(pairs) == 90
+    assert sum(b[0] > a[2] for a, b in pairs) == n_seen
+    assert not any(b[2] < a[0] for a, b in pairs)

@@ -1,8 +1,10 @@
 """False alarms and detection of other timers beside kernelwatch's, on the same card in the same session.
 
-Needs an NVIDIA GPU with torch and triton; nvbench's package (``cuda-bench``) is used where it is there:
+Needs an NVIDIA GPU with torch and triton; nvbench's package (``cuda-bench``) is used where it is there.
+The second command prints what was measured on one card, and needs none:
 
     python tests/bench/bench_peers.py [--rounds N] [--json FILE]
+    python tests/bench/bench_peers.py --from tests/data/h200/peers.json
 
 Each round starts a fresh process for each peer and times the same calls once, the way the peer's own
 documentation does, with the bootstrap interval of the median that its users would put around its
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 MORE_WORK = "matmul +1.6 %"
+
+Summary = dict[str, float]  # number of samples, their median and its interval, in milliseconds
+Round = dict[str, Summary]  # by call
 
 
 def calls() -> dict[str, Callable[[], object]]:
@@ -126,14 +131,29 @@ def interval(samples: list[float]) -> tuple[float, float]:
 PEERS = {"do_bench": with_do_bench, "nvbench": with_nvbench}
 
 
-def report(peer: str, rounds: list[dict[str, list[float]]], seconds: float) -> str:
+def summed_up(samples: list[float]) -> Summary:
+    """What is kept of one call in one round."""
+    low, high = interval(samples)
+    return {
+        "samples": len(samples),
+        "median_ms": float(np.median(samples)),
+        "low_ms": low,
+        "high_ms": high,
+    }
+
+
+def is_above(one: Summary, other: Summary) -> bool:
+    """Whether an interval lies wholly above another."""
+    return one["low_ms"] > other["high_ms"]
+
+
+def report(peer: str, rounds: list[Round], seconds: float) -> str:
     """One line: false alarms, detection, wrong direction, cost."""
-    intervals = [{name: interval(samples) for name, samples in taken.items()} for taken in rounds]
-    same = [(a[name], b[name]) for a, b in combinations(intervals, 2) for name in a if name != MORE_WORK]
-    apart = sum(x[0] > y[1] or y[0] > x[1] for x, y in same)
-    pairs = [(a["matmul"], b[MORE_WORK]) for a, b in product(intervals, intervals)]
-    seen = sum(more[0] > base[1] for base, more in pairs)
-    wrong = sum(more[1] < base[0] for base, more in pairs)
+    same = [(a[name], b[name]) for a, b in combinations(rounds, 2) for name in a if name != MORE_WORK]
+    apart = sum(is_above(x, y) or is_above(y, x) for x, y in same)
+    pairs = [(a["matmul"], b[MORE_WORK]) for a, b in product(rounds, rounds)]
+    seen = sum(is_above(more, base) for base, more in pairs)
+    wrong = sum(is_above(base, more) for base, more in pairs)
     cost = seconds / len(rounds) / len(rounds[0])
     return (
         f"{peer:10} false alarms {apart}/{len(same)} = {apart / len(same):.1%}; "
@@ -142,36 +162,54 @@ def report(peer: str, rounds: list[dict[str, list[float]]], seconds: float) -> s
     )
 
 
+def measured(peer: str, rounds: int) -> tuple[list[Round], float]:
+    """So many rounds of a peer, each in a fresh process, and the seconds that they took."""
+    kept: list[Round] = []
+    seconds = 0.0
+    for index in range(rounds):
+        time.sleep(2 if index % 2 else 0)
+        begin = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, __file__, "--one-round", peer], capture_output=True, text=True, check=False
+        )
+        seconds += time.perf_counter() - begin
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        taken = json.loads(done.stdout.splitlines()[-1])
+        kept.append({name: summed_up(samples) for name, samples in taken.items()})
+    return kept, seconds
+
+
 def main() -> None:
-    """Run the rounds of every peer that is installed and print a line for each."""
+    """Run the rounds of every peer that is installed, or read kept ones, and print a line for each."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=8)
-    parser.add_argument("--json", type=Path, help="write all samples here")
+    parser.add_argument("--json", type=Path, help="keep here what the lines are made of")
+    parser.add_argument("--from", dest="kept", type=Path, help="measure nothing; read what --json kept")
     parser.add_argument("--one-round", choices=list(PEERS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.rounds < 2:
+        parser.error("--rounds: two are the fewest that can be compared")
     if arguments.one_round:
         print(json.dumps(PEERS[arguments.one_round]()))
         return
-    kept: dict[str, list[dict[str, list[float]]]] = {}
+    if arguments.kept:
+        for peer, kept in json.loads(arguments.kept.read_text(encoding="utf-8")).items():
+            print(report(peer, kept["rounds"], kept["seconds"]))
+        return
+    found = {}
     for peer in PEERS:
-        seconds = 0.0
-        for index in range(arguments.rounds):
-            time.sleep(2 if index % 2 else 0)
-            begin = time.perf_counter()
-            done = subprocess.run(
-                [sys.executable, __file__, "--one-round", peer], capture_output=True, text=True, check=False
-            )
-            seconds += time.perf_counter() - begin
-            if done.returncode:
-                print(f"{peer:10} not measured: {done.stderr.strip().splitlines()[-1]}")
-                break
-            kept.setdefault(peer, []).append(json.loads(done.stdout.splitlines()[-1]))
-        else:
-            print(report(peer, kept[peer], seconds), flush=True)
+        try:
+            rounds, seconds = measured(peer, arguments.rounds)
+        except RuntimeError as error:
+            print(f"{peer:10} not measured: {error}")
+            continue
+        found[peer] = {"seconds": seconds, "rounds": rounds}
+        print(report(peer, rounds, seconds), flush=True)
     if arguments.json:
-        arguments.json.write_text(json.dumps(kept))
+        arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """What does leaving the device to settle before each call change? Prints a table; asserts nothing.
 
-    collect aa --suite tests/bench/settling_suite.py --runs 14 --rest 5 --store settling.duckdb
+    collect aa --suite tests/bench/settling_suite.py --runs 15 --rest 5 --store settling.duckdb
     python tests/bench/bench_settling.py settling.duckdb [--json FILE]
-    python tests/bench/bench_settling.py tests/data/h200/settled.json
+    python tests/bench/bench_settling.py tests/data/h200/settled/GPU-b264ea6b.json
 
 For each call of the suite, without settling and with it: how many pairs of runs lie apart, the spread
 from run to run, and that between the processes of a run. The last lines set the two kinds against each
