@@ -28,6 +28,7 @@ from collector.run import (
     history_of,
     job_of,
     regime_of,
+    suites_of,
 )
 from collector.session import Session
 from store.coverage import runs_with_a_number
@@ -36,7 +37,7 @@ from store.records import Failure, Run, RunHeader, Stage, Timer
 from store.runs import find_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from collector.errors import CollectorError
     from collector.run import Plan, Watcher
@@ -120,7 +121,7 @@ def earlier_attempts(database: Database, repository: str, plan: Plan, machine: M
     Raises:
         StoreError: the store cannot be read, or git does not know where the suite comes from.
     """
-    choices = choices_of(plan)
+    choices, suites = choices_of(plan), frozenset(suites_of(plan))
     try:
         headers = find_runs(database)
         numbers = runs_with_a_number(database, repository, besides=SENTINEL_TAG)
@@ -131,7 +132,7 @@ def earlier_attempts(database: Database, repository: str, plan: Plan, machine: M
         if (
             header.repository == repository
             and machine.measured(header)
-            and _is_of(plan, choices, header)
+            and _is_of(suites, choices, header)
             and (header.run_id in numbers or has_suite_of(choices, header))
         ):
             by_commit.setdefault(header.commit_sha or "", []).append(header)
@@ -143,13 +144,13 @@ def has_suite_of(choices: Mapping[str, Reading], header: RunHeader) -> bool:
     return header.context.get(SUITE_FROM_READING) == choices.get(SUITE_FROM_READING)
 
 
-def _is_of(plan: Plan, choices: Mapping[str, Reading], header: RunHeader) -> bool:
+def _is_of(suites: Collection[str], choices: Mapping[str, Reading], header: RunHeader) -> bool:
     left_out = header.context.get(ONLY_READING)
     return (
         header.commit_sha is not None
         and not header.dirty
         and not header.interrupted
-        and set(header.suites) == set(plan.suites or ("builtin",))
+        and suites == set(header.suites)
         and left_out in (None, choices.get(ONLY_READING))
     )
 
@@ -183,7 +184,7 @@ def failed_run(plan: Plan, machine: Machine, error: CollectorError, *, started_a
         environment=machine.environment,
         passes=plan.passes,
         seed=plan.seed or 0,
-        suites=plan.suites or ("builtin",),
+        suites=suites_of(plan),
         tool_version=metadata.version("kernelwatch"),
         protocol_version=PROTOCOL_VERSION,
         context=choices_of(plan),
@@ -193,7 +194,7 @@ def failed_run(plan: Plan, machine: Machine, error: CollectorError, *, started_a
         stage=Stage.WORKER if isinstance(error, WorkerError) else Stage.IMPORT,
         kind=type(error).__name__,
         message=str(error),
-        source=", ".join(plan.suites or ("builtin",)),
+        source=", ".join(suites_of(plan)),
     )
     return Run(
         header=header,

@@ -11,7 +11,7 @@ from collector.attempts import COMMIT_ERRORS, failed_run, has_suite_of
 from collector.bisect import CHANGES, Answer
 from collector.errors import BaselineError, CollectorError
 from collector.loaded import SENTINEL_TAG
-from collector.run import choices_of
+from collector.run import choices_of, suites_of
 from store import shown
 from store.records import BaselineKind, Outcome, PairedRole, Reading, Reason
 from store.runs import load_run
@@ -34,7 +34,7 @@ STUDY_READING = "bisect.study"  # the same for all runs of one bisection, howeve
 def study_id_of(plan: Plan, machine: Machine, repository: str, good: str, bad: str) -> str:
     """The same for the same question on the same machine."""
     parts = (
-        repository, good, bad, *plan.only, *plan.suites, plan.suite_from or "", machine.gpu_uuid,
+        repository, good, bad, *plan.only, *suites_of(plan), plan.suite_from or "", machine.gpu_uuid,
         machine.timer, machine.clock_regime, machine.environment,
     )  # fmt: skip
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"kernelwatch-bisect:{'|'.join(parts)}"))

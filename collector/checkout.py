@@ -115,6 +115,20 @@ def suite_paths(
     return found
 
 
+def suite_names(asked: tuple[str, ...], *, repository: Path) -> tuple[str, ...]:
+    """What runs call their suites: the paths from the top folder of the checkout.
+
+    However a suite was written, and from whichever folder, it is the same one: what is missing from
+    a run, and what is still to be measured, is told by these names.
+
+    Args:
+        asked: paths as the user wrote them, from the current folder.
+        repository: the top folder.
+    """
+    found = (Path(os.path.relpath(Path(text).resolve(), repository)).as_posix() for text in asked)
+    return tuple(dict.fromkeys(found))
+
+
 def refuse_unknown_suites(asked: tuple[str, ...], *, repository: Path, revisions: Sequence[str]) -> None:
     """Before many commits are measured: a suite that none of them has is a name that was misspelt.
 

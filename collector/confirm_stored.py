@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from collector.checkout import top_folder
 from collector.confirmation import Chosen, choose
 from collector.errors import NothingMeasuredError
 from collector.loaded import SENTINEL_TAG
@@ -116,13 +118,19 @@ def plan_of_first(plan: Plan, first: Run) -> Plan:
     return replace(
         plan,
         revision="HEAD",  # as far as it still is the run's commit
-        suites=() if header.suites == _BUILTIN else header.suites,
+        suites=() if header.suites == _BUILTIN else _from_here(header.suites, plan.repository),
         passes=header.passes,
         timer=header.timer.value,
         clocks=header.clock_regime,
         clock_mhz=clock.value if clock is not None and isinstance(clock.value, int) else None,
         gpu=None if header.gpu_uuid.startswith("cpu:") else header.gpu_uuid,
     )
+
+
+def _from_here(suites: tuple[str, ...], repository: Path) -> tuple[str, ...]:
+    """Paths from the top folder of the checkout, as one writes them in the current folder."""
+    top = top_folder(repository)
+    return tuple(os.path.relpath(top / suite) for suite in suites)
 
 
 def _is_pair(run: Run) -> bool:

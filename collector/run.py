@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from collector.checkout import checkout, suite_paths, top_folder
+from collector.checkout import checkout, suite_names, suite_paths, top_folder
 from collector.claims import hold, lock_path
 from collector.clock_guard import clocks_as_asked, undo_left_lock
 from collector.errors import NothingMeasuredError
@@ -275,6 +275,11 @@ def _fold(session: Session, plan: Plan) -> tuple[tuple[Measurement, ...], tuple[
     return tuple(measurements), tuple(failure_of(message, loaded.known) for message in collected.failures)
 
 
+def suites_of(plan: Plan) -> tuple[str, ...]:
+    """What a run of the plan calls its suites."""
+    return suite_names(plan.suites, repository=top_folder(plan.repository)) or ("builtin",)
+
+
 def choices_of(plan: Plan) -> dict[str, Reading]:
     """What a run has to say about its suite besides the name: what was left out, and where it came from.
 
@@ -324,7 +329,7 @@ def _header(
         environment=environment_key(context),
         passes=plan.passes,
         seed=seed,
-        suites=plan.suites or ("builtin",),
+        suites=suites_of(plan),
         tool_version=metadata.version("kernelwatch"),
         protocol_version=PROTOCOL_VERSION,
         interrupted=interrupted,

@@ -480,6 +480,7 @@ class RunHeader:
         gpu_uuid: the physical GPU, or ``cpu:<host>``.
         environment: the environment part of the series key.
         passes: passes asked for.
+        suites: paths from the top folder of the checkout, or ``builtin``.
         interrupted: the run was ended early; what it holds was measured in full.
         context: readings of machine and software, by dotted name such as ``gpu.power_limit_w``.
         paired_with: the run of another commit whose passes took turns with those of this one.

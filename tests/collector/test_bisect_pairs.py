@@ -16,7 +16,7 @@ from collector.bisect_pairs import STUDY_READING, PairedCompare
 from collector.errors import BaselineError, CollectorError, NothingMeasuredError, WorkerError
 from collector.keeping import Kept
 from collector.paired import Pair
-from collector.run import SUITE_FROM_READING
+from collector.run import SUITE_FROM_READING, suites_of
 from store.database import Database
 from store.older_names import Renames
 from store.records import Case, Outcome, PairedRole, Reading
@@ -73,7 +73,7 @@ class World:
                 failures=changes.get("failures", ()),
                 header={
                     "passes": plan.passes,
-                    "suites": plan.suites,
+                    "suites": suites_of(plan),
                     "context": changes.get("context", {}) | self.left_out(plan),
                     "paired_role": role,
                     "paired_with": a_header(int(other, 16), number=2 * self.measured + 1 - side).run_id,
@@ -141,7 +141,10 @@ def test_the_next_call_takes_what_this_one_measured(world: World) -> None:
 
 
 def test_a_pair_that_was_kept_and_not_judged_is_judged(world: World) -> None:
-    pair = world.collect(a_plan("python", revision=BAD.sha, passes=8, only=only_of("softmax")), GOOD.sha)
+    pair = world.collect(
+        a_plan("python", repository=world.repository, revision=BAD.sha, passes=8, only=only_of("softmax")),
+        GOOD.sha,
+    )
     for run in (pair.baseline, pair.candidate):
         world.keep(run, judged=False)
 

@@ -10,7 +10,7 @@ import pytest
 from suite_files import a_suite_file
 
 from collector import checkout as module
-from collector.checkout import checkout, suite_paths, top_folder
+from collector.checkout import checkout, suite_names, suite_paths, top_folder
 from collector.errors import CheckoutError
 from store.errors import UnknownRevision
 
@@ -314,6 +314,26 @@ def test_a_suite_outside_the_repository_is_the_same_for_every_revision(tree: Tre
 
     with checkout(tree.path, "main", sha) as root:
         assert suite_paths((str(outside),), root=root, repository=tree.path) == [outside]
+
+
+@pytest.mark.parametrize("written", ["bench", "bench/", "./bench", "code/../bench", "{top}/bench"])
+def test_a_suite_has_one_name_however_it_is_written(
+    written: str, tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree.path / "code").mkdir()
+    monkeypatch.chdir(tree.path)
+    assert suite_names((written.format(top=tree.path),), repository=tree.path) == ("bench",)
+
+
+def test_a_suite_has_one_name_from_whichever_folder_it_is_written(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree.path / "code").mkdir()
+    monkeypatch.chdir(tree.path / "code")
+
+    names = suite_names(("../bench", "../../elsewhere/bench.py", "../bench/"), repository=tree.path)
+
+    assert names == ("bench", "../elsewhere/bench.py")
 
 
 def test_suites_are_meant_from_the_current_folder(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

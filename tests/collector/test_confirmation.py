@@ -300,20 +300,23 @@ def options(**changes: Any) -> dict[str, Any]:
     return {"confirm_run": RUN_ID[:8], "url": "runs.duckdb", "against": None} | changes
 
 
-def test_a_run_of_the_store_says_how_it_was_measured(tmp_path: Path) -> None:
+def test_a_run_of_the_store_says_how_it_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its suite is named from the top folder, and looked for from the current one."""
+    (tmp_path / "code").mkdir()
+    monkeypatch.chdir(tmp_path / "code")
     header = {
         "clock_regime": ClockRegime.LOCKED,
         "context": {"clocks.sm_mhz": Reading(value=1500)},
-        "suites": ("benchmarks/",),
+        "suites": ("benchmarks",),
     }
     database = Database(tmp_path / "runs.duckdb")
     save_run(database, a_run(header=header))
 
     stored = load_first(options(url=database.url))
-    plan = plan_of_first(a_plan("python"), stored.run)
+    plan = plan_of_first(a_plan("python", repository=tmp_path), stored.run)
 
     assert stored.against is None
-    assert (plan.suites, plan.passes, plan.timer) == (("benchmarks/",), 8, Timer.CUPTI)
+    assert (plan.suites, plan.passes, plan.timer) == (("../benchmarks",), 8, Timer.CUPTI)
     assert (plan.clocks, plan.clock_mhz, plan.gpu) == (ClockRegime.LOCKED, 1500, a_header().gpu_uuid)
 
 
