@@ -314,7 +314,7 @@ class _Batch:
             "baseline_windows": np.full(rows.size, pools.runs),
             "baseline_status": FoldStatus.OK,
             "baseline_kind": BaselineKind.POOL,
-            "baseline_run_ids": Repeated([bench.pool_ids for bench in self.benches], self.bench),
+            "baseline_list": Repeated([bench.pool_ids for bench in self.benches], self.bench),
             "effect": effects.relative,
             "effect_low": effects.low,
             "effect_high": effects.high,
@@ -362,7 +362,7 @@ class _Batch:
             "drift_low": effects.low,
             "drift_high": effects.high,
             "drift_apart": False,
-            "drift_run_ids": Repeated([bench.anchor_ids for bench in self.benches], self.bench),
+            "drift_list": Repeated([bench.anchor_ids for bench in self.benches], self.bench),
         }
 
 

@@ -50,6 +50,15 @@ _BROKEN = (
         "select count(*) from (select 1 from verdicts group by run_id, series_id having count(*) > 1)",
     ),
     (
+        "verdicts whose list of runs is missing or stored twice",
+        """
+        select count(*)
+        from (select baseline_list as list_id from verdicts union all select drift_list from verdicts)
+        left join (select list_id, count(*) as times from run_lists group by list_id) using (list_id)
+        where list_id is not null and times is distinct from 1
+        """,
+    ),
+    (
         "results without their study",
         "select count(*) from aa_results anti join aa_studies using (study_id)",
     ),

@@ -16,6 +16,7 @@ import numpy as np
 from store.errors import StoreInvalid
 from store.records import Outcome, Standing
 from store.rows import columns_of, series_columns, storable, to_instant
+from store.run_lists import forget_unused_lists, insert_lists, list_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,11 +33,6 @@ _AS_TEXT = "set pandas_analyze_sample = 0"
 _NAMED = """
 create temp table rewritten as select added.run_id, known_series.series_id, added.outcome, added.standing
 from added join known_series on known_series.code = added.series
-"""
-# Splitting nothing gives one empty text, and no run at all is an empty list.
-_SPLIT = """
-create temp table known_lists as
-select code, case when ids = '' then [] else string_split(ids, ',') end as ids from joined
 """
 _COUNTED = """
 select verdicts.outcome, verdicts.standing, rewritten.outcome, rewritten.standing, count(*)
@@ -69,8 +65,8 @@ _TEXTS = {
     "drift_apart": ("drift", "apart"),
     **{f"second_{name}": ("second", name) for name in ("run_id", "outcome", "reason")},
 }
-_LISTS = {"baseline_run_ids": ("baseline_run_ids",), "drift_run_ids": ("drift", "run_ids")}
-_OWN = {*_WHOLE, *_TEXTS, "judged_at"}
+_LISTS = {"baseline_list": ("baseline_run_ids",), "drift_list": ("drift", "run_ids")}
+_OWN = {*_WHOLE, *_TEXTS, *_LISTS, "judged_at"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +96,7 @@ class VerdictColumns:
     def __init__(self) -> None:
         self._chunks: list[dict[str, NDArray[Any]]] = []
         self._series: dict[SeriesKey, int] = {}
-        self._lists: dict[tuple[str, ...] | None, int] = {}
+        self._lists: set[tuple[str, ...]] = set()
         self.count = 0
 
     def add(self, verdicts: Sequence[Verdict], q_values: Sequence[float | None]) -> None:
@@ -119,7 +115,7 @@ class VerdictColumns:
                 **{name: _texts(_column(verdicts, path)) for name, path in _TEXTS.items()},
                 "judged_at": _instants(_column(verdicts, ("judged_at",))),
                 "series": _codes(_column(verdicts, ("series",)), self._series),
-                **{name: _codes(_column(verdicts, path), self._lists) for name, path in _LISTS.items()},
+                **{name: self._ids(_column(verdicts, path)) for name, path in _LISTS.items()},
             }
         )
         self.count += len(verdicts)
@@ -143,19 +139,19 @@ class VerdictColumns:
                 **{name: np.asarray(columns[name]) for name in _WHOLE},
                 **{name: _text_column(columns.get(name), count) for name in _TEXTS},
                 "judged_at": np.repeat(_instants([judged_at]), count),
-                "series": self._shared(columns["series"], self._series, count),
-                **{name: self._shared(columns.get(name), self._lists, count) for name in _LISTS},
+                "series": _codes(columns["series"].values, self._series)[columns["series"].which],
+                **{name: self._repeated_ids(columns.get(name), count) for name in _LISTS},
             }
         )
         self.count += count
 
-    @staticmethod
-    def _shared(column: Repeated | None, known: dict[Any, int], count: int) -> NDArray[np.int64]:
-        """The numbers of values that many verdicts share."""
-        if column is None:
-            return np.repeat(_codes([None], known), count)
-        codes = _codes(column.values, known)
-        return codes[column.which]
+    def _ids(self, lists: Sequence[tuple[str, ...] | None]) -> NDArray[np.object_]:
+        """The ids of lists of runs, which are stored with the verdicts."""
+        self._lists.update(run_ids for run_ids in lists if run_ids is not None)
+        return _texts([None if run_ids is None else list_id(run_ids) for run_ids in lists])
+
+    def _repeated_ids(self, lists: Repeated | None, count: int) -> NDArray[np.object_]:
+        return _text_column(lists and Repeated(self._ids(lists.values).tolist(), lists.which), count)
 
     def save(self, database: Database) -> list[Rewritten]:
         """Store all of them in one transaction, in place of earlier verdicts on the same runs and series.
@@ -172,7 +168,9 @@ class VerdictColumns:
             connection.execute(_NAMED)
             counted = connection.execute(_COUNTED).fetchall()
             connection.execute(_DELETE)
+            insert_lists(connection, self._lists)
             connection.execute(_insertion(columns))
+            forget_unused_lists(connection)
         return [
             Rewritten(
                 before=None if outcome is None else (Outcome(outcome), Standing(standing)),
@@ -183,7 +181,7 @@ class VerdictColumns:
         ]
 
     def _register(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """All verdicts, and what many of them share: their series, and the runs that they rest on."""
+        """Make the verdicts and their series known to a query."""
         names = self._chunks[0]
         added = {name: np.concatenate([chunk[name] for chunk in self._chunks]) for name in names}
         connection.register("added", added)
@@ -193,25 +191,18 @@ class VerdictColumns:
                 rows[name].append(storable(value))
         codes = np.arange(len(self._series))
         connection.register("known_series", {"code": codes, **{n: _texts(v) for n, v in rows.items()}})
-        joined = [None if ids is None else ",".join(ids) for ids in self._lists]
-        connection.register("joined", {"code": np.arange(len(joined)), "ids": _texts(joined)})
-        connection.execute(_SPLIT)  # here, and not in every verdict again
-        connection.unregister("joined")
 
 
 def _insertion(columns: Iterable[str]) -> str:
     def expression(name: str) -> str:
-        if name in _LISTS:
-            return f"{name}.ids"
         if name in _NUMBERS or name == "q_value":
             return f"case when isnan(added.{name}) then null else added.{name} end"
         return f"added.{name}" if name in _OWN else f"known_series.{name}"
 
     values = ", ".join(f"{expression(name)} as {name}" for name in columns)
-    joins = " ".join(f"join known_lists as {name} on {name}.code = added.{name}" for name in _LISTS)
     return (
         f"insert into verdicts by name select {values} from added "  # noqa: S608 - names come from the schema
-        f"join known_series on known_series.code = added.series {joins}"
+        "join known_series on known_series.code = added.series"
     )
 
 

@@ -77,6 +77,17 @@ def test_the_q_value_is_the_one_that_comes_along(tmp_path: Path) -> None:
     assert [v.q_value for v in load_verdicts(database)] == [0.25]
 
 
+def test_lists_of_runs_that_no_verdict_rests_on_any_more_are_forgotten(tmp_path: Path) -> None:
+    database = Database(tmp_path / "runs.duckdb")
+    save_verdicts(database, [a_verdict(), a_verdict(a_run(11), baseline_run_ids=("x",))])
+
+    in_columns([a_verdict(baseline_run_ids=("y", "z"))]).save(database)
+
+    with database.reading() as connection:
+        lists = connection.execute("select run_ids from run_lists order by run_ids").fetchall()
+    assert lists == [(["x"],), (["y", "z"],)]
+
+
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
 def test_a_number_that_is_none_is_refused_and_not_stored_as_missing(wrong: float) -> None:
     with pytest.raises(StoreInvalid, match=r"effect_low of (nan|inf), which is not finite"):

@@ -232,6 +232,11 @@ def test_a_healthy_store_is_found_healthy(database: Database) -> None:
         ("delete from measurements", "1 verdicts without their measurement"),
         ("insert into runs select * from runs", "1 runs that are stored twice"),
         ("insert into verdicts select * from verdicts", "1 verdicts on a series that has another one"),
+        ("delete from run_lists", "1 verdicts whose list of runs is missing"),
+        (
+            "insert into run_lists select * from run_lists",
+            "1 verdicts whose list of runs is missing or stored",
+        ),
         ("insert into commits select * from commits where sha like '%a'", "1 commits that are stored twice"),
         ("update windows set n = 7 where window_index = 0", "1 windows whose lists disagree"),
         (

@@ -12,6 +12,7 @@ from builders import a_run
 
 from store.runs import load_run, save_run
 from store.schema import MIGRATIONS, SCHEMA_VERSION, migrate, stored_version
+from store.verdicts import load_verdicts
 
 if TYPE_CHECKING:
     from store.database import Database
@@ -20,6 +21,19 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "schema.md"
 COLUMNS = """
 select table_name, column_name, data_type, is_nullable from duckdb_columns()
 where database_name = 'db' and not internal order by table_name, column_index
+"""
+
+VERDICTS_OF_9 = """
+insert into verdicts by name
+select run_id, runs as baseline_run_ids, drift_run_ids, if(drift_run_ids is null, null, 'v1') as drift_since,
+    0.0 as drift_effect, 0.0 as drift_low, 0.0 as drift_high, false as drift_apart, 'aa' as series_id,
+    'softmax' as benchmark, '{}' as parameters, 'elapsed' as quantity, 'GPU-1' as gpu_uuid,
+    'wall' as timer, 'cold' as cache_state, 'free' as clock_regime, '' as environment,
+    'INCONCLUSIVE' as outcome, 'no-baseline' as reason, '' as message, 'none' as standing, 'A' as tier,
+    6 as windows, 6 as candidate_windows, 'refused' as candidate_status, 'none' as baseline_kind,
+    timestamp '2026-03-02 09:00:00' as judged_at
+from (values ('first', ['a', 'b'], ['c']), ('second', ['a', 'b'], null), ('third', [], null))
+    as given(run_id, runs, drift_run_ids)
 """
 
 
@@ -78,6 +92,20 @@ def test_an_older_store_is_brought_up_to_date_by_its_first_reader(database: Data
         assert stored_version(connection) == SCHEMA_VERSION
     assert save_run(database, a_run()) is True
     assert load_run(database, a_run().header.run_id) == a_run()
+
+
+def test_verdicts_keep_the_runs_that_they_rest_on_when_these_get_a_table(database: Database) -> None:
+    with an_empty_store(database.path) as connection:
+        migrate(connection, target=9)
+        connection.execute(VERDICTS_OF_9)
+
+    found = {verdict.run_id: verdict for verdict in load_verdicts(database)}
+
+    assert {run_id: verdict.baseline_run_ids for run_id, verdict in found.items()} == {
+        "first": ("a", "b"), "second": ("a", "b"), "third": (),
+    }  # fmt: skip
+    drifts = {run_id: verdict.drift and verdict.drift.run_ids for run_id, verdict in found.items()}
+    assert drifts == {"first": ("c",), "second": None, "third": None}
 
 
 @pytest.mark.parametrize(

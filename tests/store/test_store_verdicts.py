@@ -10,7 +10,7 @@ import pytest
 from builders import EPOCH, a_measurement, a_run, a_second_session, a_verdict
 
 from store.errors import StoreInvalid
-from store.records import BaselineKind, FoldStatus, Interval, Outcome, Reason, Standing
+from store.records import BaselineKind, Drift, FoldStatus, Interval, Outcome, Reason, Standing
 from store.verdicts import load_verdicts, save_verdicts
 
 if TYPE_CHECKING:
@@ -108,3 +108,22 @@ def test_a_number_that_is_not_finite_is_refused(database: Database, field: str) 
 def test_a_verdict_without_a_time_zone_is_refused(database: Database) -> None:
     with pytest.raises(StoreInvalid, match=r"judged_at .* no time zone"):
         save_verdicts(database, [a_verdict(judged_at=EPOCH.replace(tzinfo=None))])
+
+
+def test_verdicts_that_rest_on_the_same_runs_share_one_list(database: Database) -> None:
+    drift = Drift(since="v1", effect=0.1, low=0.0, high=0.2, apart=False, run_ids=("x", "y"))
+    save_verdicts(database, [a_verdict(), a_verdict(a_run(11), drift=drift)])
+    save_verdicts(database, [a_verdict(a_run(12))])
+
+    with database.reading() as connection:
+        lists = connection.execute("select run_ids from run_lists order by len(run_ids[1])").fetchall()
+    assert lists == [(["x", "y"],), (list(a_verdict().baseline_run_ids),)]
+
+
+def test_a_verdict_whose_runs_are_not_stored_is_told_apart_from_one_without_any(database: Database) -> None:
+    save_verdicts(database, [a_verdict()])
+    with database.writing() as connection:
+        connection.execute("delete from run_lists")
+
+    with pytest.raises(StoreInvalid, match=r"rests on a list of runs, [0-9a-f]{16}, that is not stored"):
+        load_verdicts(database)
