@@ -139,11 +139,9 @@ class _Tests:
     def of(cls, run_id: str, decided: Decided, current: Mapping[SeriesKey, Verdict]) -> _Tests:
         """From what was decided about the run."""
         judged, stored = decided.judged.get(run_id, ()), decided.stored.get(run_id, ())
-        series = [
-            item.verdict.series
-            for item in judged
-            if not item.is_sentinel and item.verdict.p_value is not None
-        ] or [v.series for v in stored if v.q_value is not None and v.p_value is not None]
+        series = [item.verdict.series for item in judged if item.is_test] or [
+            v.series for v in stored if v.q_value is not None and v.p_value is not None
+        ]
         span = decided.points.rows(run_id)
         quiet = decided.quiet.p_value[span.start : span.stop]
         is_test = ~np.isnan(quiet)

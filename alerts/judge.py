@@ -94,6 +94,15 @@ class JudgedPoint:
         return SENTINEL in self.point.tags
 
     @property
+    def is_test(self) -> bool:
+        """Whether its p-value counts among those of the suite: not that of a sentinel, nor one taken back."""
+        return (
+            not self.is_sentinel
+            and self.verdict.p_value is not None
+            and self.verdict.reason is not Reason.MACHINE_MOVED
+        )
+
+    @property
     def is_excused(self) -> bool:
         """Whether people decided that a regression here is no alarm: it is shown, and fails nothing."""
         return self.muted is not None or self.accepted is not None
@@ -354,9 +363,8 @@ def _moved(verdict: Verdict, policy: Policy) -> bool:
 
 
 def _with_q_values(judged: Sequence[JudgedPoint]) -> list[JudgedPoint]:
-    """Add q-values over the suite; sentinels are no part of it, nor what shows no spread."""
-    tested = [item for item in judged if not item.is_sentinel]
-    p_values = {item.point.series: p for item in tested if (p := item.verdict.p_value) is not None}
+    """Add q-values over the suite; what is no test of it gets none."""
+    p_values = {item.point.series: item.verdict.p_value or 0.0 for item in judged if item.is_test}
     q_values = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True))
     return [
         replace(item, verdict=replace(item.verdict, q_value=q_values.get(item.point.series)))

@@ -74,6 +74,14 @@ def test_a_verdict_with_its_own_doubt_keeps_it_when_the_machine_moved() -> None:
     assert softmax.reason is Reason.TIER_TOO_LOW
 
 
+def test_what_a_moved_machine_took_back_is_no_test_and_has_no_q_value() -> None:
+    judgement = a_judgement(a_candidate(1.05), a_candidate(1.05, benchmark="sentinel", tags=("sentinel",)))
+
+    assert [v.reason for v in judgement.verdicts] == [Reason.MACHINE_MOVED] * 2
+    assert [v.q_value for v in judgement.verdicts] == [None, None]
+    assert all(v.p_value is not None for v in judgement.verdicts)
+
+
 def test_q_values_are_over_the_suite_without_sentinels() -> None:
     judgement = a_judgement(a_candidate(1.001), a_candidate(1.05, benchmark="matmul"), a_sentinel())
 
