@@ -10,7 +10,7 @@ STORE ?= kernelwatch.duckdb
 RUN_READY := .venv/run.ready
 TEST_READY := .venv/test.ready
 # The others need a GPU: docs/figures.md says how to call them.
-BENCHES := coverage dashboard judge outbox paired rejudge steps store
+BENCHES := coverage dashboard judge outbox paired rejudge sittings steps store
 MADE_FROM := pyproject.toml constraints/cpu.txt scripts/constraints.sh scripts/environment.sh
 
 .PHONY: help run dashboard test browser lint types unit bench clean

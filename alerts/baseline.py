@@ -97,6 +97,25 @@ def on_line(candidate: RunHeader, other: RunHeader, line: Mapping[str, int]) -> 
     )
 
 
+def one_of_each_sitting(runs: Sequence[RunHeader]) -> list[int]:
+    """The places of the runs that may be part of one baseline, the first of each sitting alone.
+
+    Runs that were measured right after one another share what that hour did to the machine. Many of
+    them would make a pool seem far steadier than runs of different days are; why, and by how much, is in
+    docs/decisions/0014-sittings.md.
+    """
+    sittings: set[str] = set()
+    places = []
+    for place, run in enumerate(runs):
+        sitting = run.sitting
+        if sitting is not None and sitting in sittings:
+            continue
+        places.append(place)
+        if sitting is not None:
+            sittings.add(sitting)
+    return places
+
+
 def conditions(header: RunHeader) -> tuple[str, ...]:
     """What two runs have to share for any of their series to be the same."""
     return header.gpu_uuid, header.timer, header.clock_regime, header.environment

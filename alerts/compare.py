@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from alerts.absence import other_key, unusable
-from alerts.baseline import Baseline, Doubt, form_baseline, is_usable
+from alerts.baseline import Baseline, Doubt, form_baseline, is_usable, one_of_each_sitting
 from alerts.errors import NothingToJudge
 from alerts.excuses import excused
 from alerts.judge import SENTINEL, JudgedPoint, RunJudgement, describe_baselines, judge_points, policy_for
@@ -57,9 +57,10 @@ def compare(
 ) -> RunJudgement:
     """Judge the newest run of one commit against the runs of another on the same GPU.
 
-    Six or more runs of the base commit make a pool, as on any history; fewer leave the newest
-    alone. A change is confirmed when another session on the candidate also shows it. What one
-    side measured under an older or newer name is compared under the candidate's.
+    Six or more runs of the base commit make a pool, as on any history (of one sitting only the
+    newest counts); fewer leave the newest alone. A change is confirmed when another session on the
+    candidate also shows it. What one side measured under an older or newer name is compared under
+    the candidate's.
 
     Args:
         database: the store.
@@ -208,7 +209,9 @@ def _baseline(point: SeriesPoint, base: Sequence[SeriesPoint], policy: Policy) -
     others = [other for other in base if other.header.run_id != point.header.run_id]
     same_case = [other for other in others if other.series.case == point.series.case]
     same_series = [other for other in same_case if other.series == point.series]
-    if found := form_baseline([other for other in same_series if is_usable(other, policy)], policy):
+    usable = [other for other in same_series if is_usable(other, policy)]
+    places = one_of_each_sitting([other.header for other in usable])
+    if found := form_baseline([usable[place] for place in places], policy):
         return found
     if same_series:
         return unusable(same_series, policy)

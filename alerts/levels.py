@@ -19,6 +19,7 @@ from alerts.baseline import (
     form_baseline,
     is_usable,
     on_line,
+    one_of_each_sitting,
     sharing_spread,
 )
 from alerts.direction import larger_is_better
@@ -107,8 +108,9 @@ def choose_among(
     usable: Sequence[SeriesPoint], line: Mapping[str, int], policy: Policy, landmarks: Landmarks
 ) -> Baseline | None:
     """As ``choose_baseline``, from points that may all serve: one per run, nearest first."""
-    division = divide(Behind.of([point.header for point in usable], line), policy, landmarks)
-    return None if division is None else form(division, usable.__getitem__, policy)
+    behind = Behind.of([point.header for point in usable], line)
+    division = divide(behind, policy, landmarks)
+    return None if division is None else form(division, lambda place: usable[behind.kept[place]], policy)
 
 
 def form(division: Division, point: Callable[[int], SeriesPoint], policy: Policy) -> Baseline | None:
@@ -131,24 +133,30 @@ class Behind:
     """The runs that may serve as a baseline; made with ``Behind.of``.
 
     Attributes:
-        runs: those with a usable point of one series, one after another from the nearest on.
+        runs: one after another from the nearest on.
         places: how far from what is judged each of them lies.
+        kept: the place of each among the runs that they were chosen from.
         line: first-parent distance of every commit that may serve.
     """
 
     runs: Sequence[RunHeader]
     places: Sequence[int]
+    kept: Sequence[int]
     line: Mapping[str, int]
 
     @classmethod
     def of(cls, runs: Sequence[RunHeader], line: Mapping[str, int]) -> Behind:
-        """Runs on a line, nearest first."""
-        return cls(runs, [line[run.commit_sha or ""] for run in runs], line)
+        """Of runs with a usable point of one series, nearest first, those that may serve together."""
+        kept = one_of_each_sitting(runs)
+        chosen = runs if len(kept) == len(runs) else [runs[place] for place in kept]
+        return cls(chosen, [line[run.commit_sha or ""] for run in chosen], kept, line)
 
     def up_to(self, sha: str) -> Behind:
         """Those that lie no further back than a commit of the line."""
         end = bisect_right(self.places, self.line[sha])
-        return self if end == len(self.runs) else Behind(self.runs[:end], self.places[:end], self.line)
+        if end == len(self.runs):
+            return self
+        return Behind(self.runs[:end], self.places[:end], self.kept[:end], self.line)
 
 
 def divide(behind: Behind, policy: Policy, landmarks: Landmarks) -> Division | None:

@@ -228,10 +228,11 @@ class SeenFrom:
             return choose_baseline(point, self._renamed(point), self.line, policy, landmarks)
         usable = self.trunk.usable(policy.minimum_tier)
         rows = self.rows_behind(usable, self.past.points.number[point.series])
-        division = divide(self.behind(rows), policy, landmarks)
+        behind = self.behind(rows)
+        division = divide(behind, policy, landmarks)
         if division is None:
             return None
-        return form(division, lambda place: self.past.points.point(int(rows[place])), policy)
+        return form(division, lambda place: self.past.points.point(int(rows[behind.kept[place]])), policy)
 
     def _renamed(self, point: SeriesPoint) -> list[SeriesPoint]:
         """The history of a series under all of its names; of one run, in the order it was measured in."""

@@ -152,7 +152,7 @@ def _benches_alike(seen: SeenFrom, usable: Usable, rows: Rows, policy: Policy) -
     series = points.series_code[rows]
     places = usable.places(int(series[0]), seen.near, seen.far)
     behind = seen.behind(usable.rows[places])
-    offsets = places - usable.begin[series[0]]
+    offsets = places[behind.kept] - usable.begin[series[0]]
     ids = [run.run_id for run in behind.runs]
     for division, own in _divisions(seen, behind, rows, policy):
         begin, anchor = usable.begin[points.series_code[own]][:, np.newaxis], division.anchor or range(0)

@@ -13,7 +13,7 @@ from collector.errors import BaselineError, CollectorError
 from collector.loaded import SENTINEL_TAG
 from collector.run import choices_of, suites_of
 from store import shown
-from store.records import BaselineKind, Outcome, PairedRole, Reading, Reason
+from store.records import BISECTION, BaselineKind, Outcome, PairedRole, Reading, Reason
 from store.runs import load_run
 from store.verdicts import load_verdicts
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collector.run import Plan
     from store.database import Database
     from store.records import Commit, Failure, Run, RunHeader, SeriesKey, Verdict
-
-STUDY_READING = "bisect.study"  # the same for all runs of one bisection, however often it is called
 
 
 def study_id_of(plan: Plan, machine: Machine, repository: str, good: str, bad: str) -> str:
@@ -139,7 +137,7 @@ class PairedCompare:
         return max(found, key=lambda header: header.passes, default=None)
 
     def _marked(self, run: Run) -> Run:
-        context = {**run.header.context, STUDY_READING: Reading(value=self.study_id)}
+        context = {**run.header.context, BISECTION: Reading(value=self.study_id)}
         return replace(run, header=replace(run.header, context=context))
 
     def _answer(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SCALAR_TYPES = (str, int, float, bool)
 Scalar = str | int | float | bool | None
+BISECTION = "bisect.study"  # in a run's context, the same for all runs of one bisection
 SHA_PATTERN = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -538,6 +539,12 @@ class RunHeader:
         there for its candidate to be judged by.
         """
         return self.confirms_run_id is None and self.paired_role is not PairedRole.BASELINE
+
+    @property
+    def sitting(self) -> str | None:
+        """The A/A study or the bisection that had it measured, among others, one right after another."""
+        bisection = self.context.get(BISECTION)
+        return self.aa_study if bisection is None else str(bisection.value)
 
     def series_key(self, case: Case, quantity: Quantity, cache_state: CacheState) -> SeriesKey:
         """The key of a measurement of this run."""

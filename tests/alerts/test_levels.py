@@ -13,7 +13,7 @@ from judgements import JUDGED_AT, POLICY, a_line
 from alerts.levels import Landmarks, choose_baseline
 from alerts.verdicts import judge_point
 from store.change_points import ChangePoint
-from store.records import BaselineKind, Outcome, Reason, SeriesPoint, Standing
+from store.records import BISECTION, BaselineKind, Outcome, Reading, Reason, SeriesPoint, Standing
 
 if TYPE_CHECKING:
     from alerts.baseline import Baseline
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NEWEST = 80
 LINE = a_line(NEWEST)
 JUDGED = NEWEST + 1
+STUDY = "5b1e0c3d-0c3d-4e2f-9a7b-1c2d3e4f5a6b"
 
 
 def a_history(*levels: tuple[int, float]) -> tuple[SeriesPoint, ...]:
@@ -276,3 +277,36 @@ def test_a_series_that_became_faster_since_a_release_is_no_regression() -> None:
 
     assert verdict.outcome is Outcome.UNCHANGED
     assert "; drift: -4." in verdict.message
+
+
+def a_study(commit: int, runs: int) -> tuple[SeriesPoint, ...]:
+    """A commit measured several times, one right after another."""
+    return tuple(a_point(commit, number=number, header={"aa_study": STUDY}) for number in range(runs))
+
+
+def test_of_runs_in_one_sitting_the_nearest_alone_is_in_the_pool() -> None:
+    study = a_study(NEWEST, 10)
+
+    baseline = choose_baseline(candidate(), (*a_history((1, 0.25))[:-1], *study), LINE, POLICY)
+
+    assert baseline is not None
+    commits = [point.header.commit_sha for point in baseline.points]
+    assert commits == [a_sha(commit) for commit in range(NEWEST, NEWEST - 20, -1)]
+    assert baseline.points[0] == study[-1]
+
+
+def test_runs_of_one_sitting_alone_are_a_single_baseline_however_many_they_are() -> None:
+    baseline = choose_baseline(candidate(), a_study(NEWEST, 10), LINE, POLICY)
+
+    assert baseline is not None
+    assert baseline.kind is BaselineKind.SINGLE
+
+
+def test_a_bisection_is_one_sitting_too() -> None:
+    bisected = {"context": {BISECTION: Reading(value="from good to bad")}}
+    points = tuple(a_point(NEWEST - number // 4, number=number, header=bisected) for number in range(12))
+
+    baseline = choose_baseline(candidate(), points, LINE, POLICY)
+
+    assert baseline is not None
+    assert baseline.kind is BaselineKind.SINGLE

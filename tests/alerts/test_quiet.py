@@ -31,6 +31,7 @@ GPUS = tuple(f"GPU-{digit * 8}-0c3d-4e2f-9a7b-1c2d3e4f5a6b" for digit in "ab")
 NEWEST = 42
 BRANCH = 90  # commits beside the line
 ACCEPTED = 80  # on a branch that 25 merged
+SAT = 24  # measured again and again in one sitting
 RELEASES = (9, 21, 29)
 # Eight runs make a pool and twenty are near: what lies further back is reached through a release.
 RULES = Policies(
@@ -79,7 +80,7 @@ def measured(commit: int, gpu: int, *, scale: float = 1.0) -> tuple[Measurement,
 
 
 def a_history() -> list[Run]:
-    """A line of commits with gaps, measured on two GPUs, and branches off it."""
+    """A line of commits with gaps, measured on two GPUs, one of them several times, and branches off it."""
     merge = a_commit(25, parents=(a_sha(24), a_sha(ACCEPTED)))
     runs = []
     for commit in (*range(1, NEWEST), BRANCH, BRANCH + 1):
@@ -100,6 +101,10 @@ def a_history() -> list[Run]:
             for gpu, uuid in enumerate(GPUS)
             if (commit % 7 != 3 if gpu == 0 else commit % 4 == 2)
         ]
+    sitting = {"gpu_uuid": GPUS[0], "aa_study": "5b1e0c3d-0c3d-4e2f-9a7b-1c2d3e4f5a6b"}
+    runs += [
+        a_run(SAT, number=number, header=sitting, measurements=measured(SAT, number)) for number in (2, 3, 4)
+    ]
     return runs
 
 
@@ -171,7 +176,7 @@ def test_most_points_of_a_history_are_quiet_and_none_that_changed_is(
     unchanged = [v for v in pooled if v.outcome is Outcome.UNCHANGED and not (v.drift and v.drift.apart)]
 
     assert rows.max() == 1
-    assert 0.9 * len(unchanged) < rows.sum() <= len(unchanged)
+    assert 0.8 * len(unchanged) < rows.sum() <= len(unchanged)
 
 
 def test_a_run_whose_sentinel_moved_has_no_quiet_point(quiet: list[Quiet]) -> None:

@@ -106,7 +106,8 @@ select run_id, series_id, benchmark, parameters, quantity, gpu_uuid, timer, cach
     {windows} as candidate_windows, 'ok' as candidate_status, center_ms / (1 + effect) as baseline_center_ms,
     center_ms / (1 + effect) * 0.998 as baseline_low_ms, center_ms / (1 + effect) * 1.002 as baseline_high_ms,
     160 as baseline_windows, 'ok' as baseline_status, 'pool' as baseline_kind,
-    left(sha256(''), 16) as baseline_list, effect, effect - 0.004 as effect_low, effect + 0.004 as effect_high,
+    left(sha256(''), 16) as baseline_list,
+    effect, effect - 0.004 as effect_low, effect + 0.004 as effect_high,
     0.2 as p_value, 0.4 as q_value, 0.008 as smallest_seen, started_at as judged_at
 from (
     select measurements.*, runs.gpu_uuid, runs.timer, runs.clock_regime, runs.environment, runs.started_at,

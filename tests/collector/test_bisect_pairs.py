@@ -12,14 +12,14 @@ from real_runs import a_plan
 from alerts.judging import judge_run
 from collector.attempts import Machine, earlier_attempts
 from collector.bisect_names import Names, only_of
-from collector.bisect_pairs import STUDY_READING, PairedCompare
+from collector.bisect_pairs import PairedCompare
 from collector.errors import BaselineError, CollectorError, NothingMeasuredError, WorkerError
 from collector.keeping import Kept
 from collector.paired import Pair
 from collector.run import SUITE_FROM_READING, suites_of
 from store.database import Database
 from store.older_names import Renames
-from store.records import Case, Outcome, PairedRole, Reading
+from store.records import BISECTION, Case, Outcome, PairedRole, Reading
 from store.runs import find_runs, load_run, save_run
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def test_a_pair_is_measured_kept_judged_and_marked_with_its_study(world: World) 
     assert not answer.reused
     kept = [load_run(world.database, run_id) for run_id in answer.run_ids]
     assert [run.header.commit_sha for run in kept] == [BAD.sha, GOOD.sha]
-    assert {run.header.context[STUDY_READING].value for run in kept} == {STUDY}
+    assert {run.header.context[BISECTION].value for run in kept} == {STUDY}
 
 
 def test_the_next_call_takes_what_this_one_measured(world: World) -> None:
