@@ -201,7 +201,9 @@ def judge_evidence(evidence: Evidence, rules: Rules, *, judged_at: datetime) -> 
         judged=judge_points(evidence.candidates, baselines, rules, judged_at=judged_at),
         failures=evidence.failures,
         missing=tuple(missing),
-        baseline=describe_baselines(baselines.values()),
+        baseline=describe_baselines(
+            baselines[point.series] for point in evidence.candidates if SENTINEL not in point.tags
+        ),
         last_measured=missing,
         never_measured=never_measured(evidence),
         renamed=renamed_cases(evidence),

@@ -128,6 +128,15 @@ def test_the_baseline_that_most_points_share_is_named() -> None:
     assert judgement.baseline == "20 runs up to 000000000"
 
 
+def test_the_baseline_of_sentinels_is_not_that_of_the_run() -> None:
+    sentinels = [a_candidate(benchmark=name, tags=("sentinel",)) for name in ("first", "second")]
+    alone = [a_point(20, benchmark=name, tags=("sentinel",)) for name in ("first", "second")]
+
+    judgement = a_judgement(a_candidate(), *sentinels, history=(*a_history(), *alone))
+
+    assert judgement.baseline == "20 runs up to 000000000"
+
+
 def test_a_run_that_only_failed_has_no_verdict_and_is_not_conclusive() -> None:
     header = a_header(21, merge_base=a_sha(20))
     evidence = replace(
