@@ -40,9 +40,9 @@ def planted_runs() -> list[Run]:
 
 
 def _moved(run: Run, generations: int) -> Run:
-    """The run as one of an earlier commit: so many generations before its own."""
+    """The run as if it stood alone, on an earlier commit: so many generations before its own."""
     history = run.history[generations:]
-    header = replace(run.header, commit_sha=history[0].sha, merge_base=history[0].sha)
+    header = replace(run.header, commit_sha=history[0].sha, merge_base=history[0].sha, aa_study=None)
     return replace(run, header=header, history=history)
 
 
