@@ -9,9 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from builders import ENVIRONMENT, a_sha
+from triage_events import an_event
 
+from alerts.change_points import search
 from store.database import Database
 from store.records import CacheState, Case, ClockRegime, Quantity, SeriesKey, Timer
+from store.triage import save_triage_events
+from store.triage_events import Scope
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,6 +142,12 @@ from (
 )
 """
 
+_RELEASES = """
+insert into git_tags
+select run_id_of(c, 0), 0, '{repository}', 'v' || c // 50, sha_of(c)
+from range(50, {commits}, 50) as t(c)
+"""
+
 
 def fill_large_store(path: Path, *, commits: int, benchmarks: int = 100, samples: int = 20) -> Database:
     """Write the store; a thousand commits take about a minute on two cores."""
@@ -152,6 +162,23 @@ def fill_large_store(path: Path, *, commits: int, benchmarks: int = 100, samples
         for statement in (_MACROS, _COMMITS, _RUNS, _MEASUREMENTS, _KERNELS, _VERDICTS, _WINDOWS):
             connection.execute(statement.format(**sizes))
     return database
+
+
+def divide_history(database: Database, *, commits: int) -> None:
+    """Give a store what divides histories: a release every fifty commits, its steps, and accepted changes."""
+    with database.writing() as connection:
+        connection.execute(_MACROS.format(base=_BASE_MS))
+        connection.execute(_RELEASES.format(repository=REPOSITORY, commits=commits))
+    search(database)
+    accepted = sorted({series_of(benchmark, 0).case.benchmark for benchmark in range(3, 60, 17)})
+    first_after = a_sha(int(commits * 0.6) + 1)
+    save_triage_events(
+        database,
+        [
+            an_event(number=number, scope=Scope(benchmark=name), commit_sha=first_after)
+            for number, name in enumerate(accepted)
+        ],
+    )
 
 
 def series_of(benchmark: int, gpu: int) -> SeriesKey:
