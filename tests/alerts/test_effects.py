@@ -8,12 +8,18 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from alerts.effects import benjamini_hochberg, effect_against_pool, effect_between_windows
+from alerts.effects import (
+    benjamini_hochberg,
+    effect_against_pool,
+    effect_between_windows,
+    effects_against_pools,
+)
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "data" / "intervals.json").read_text(encoding="utf-8")
@@ -105,3 +111,25 @@ def test_a_pool_whose_runs_all_agree_gives_no_p_value() -> None:
 
     assert effect.p_value is None
     assert effect.low < effect.relative < effect.high
+
+
+def test_many_effects_at_once_are_those_of_each_to_the_last_digit() -> None:
+    rng = np.random.default_rng(7)
+    baseline, candidate = rng.uniform(0.1, 9, 40), rng.uniform(0.1, 9, 40)
+    run_sd, quantum = np.append(rng.uniform(1e-4, 0.1, 39), 0.0), rng.uniform(0, 1e-3, 40)
+
+    together = effects_against_pools(
+        baseline_ms=baseline, candidate_ms=candidate, run_sd=run_sd, runs=20, quantum_ms=quantum, run_df=39
+    )
+
+    for place, found in enumerate(zip(*together, strict=True)):
+        alone = effect_against_pool(
+            baseline_ms=baseline[place],
+            candidate_ms=candidate[place],
+            run_sd=run_sd[place],
+            runs=20,
+            quantum_ms=quantum[place],
+            run_df=39,
+        )
+        p_value = math.nan if alone.p_value is None else alone.p_value
+        np.testing.assert_array_equal(found, (alone.relative, alone.low, alone.high, p_value))

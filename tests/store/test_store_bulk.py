@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from builders import a_failure, a_run, a_second_session, a_verdict
 
@@ -14,7 +15,7 @@ from store.outlines import load_all_failures, load_outlines
 from store.records import BaselineKind, Drift, FoldStatus, Interval, Outcome, Standing, Verdict
 from store.runs import find_runs, save_run
 from store.series import load_points
-from store.verdict_columns import Rewritten, VerdictColumns
+from store.verdict_columns import Repeated, Rewritten, VerdictColumns
 from store.verdicts import load_verdicts, save_verdicts
 
 if TYPE_CHECKING:
@@ -114,3 +115,46 @@ def test_outlines_are_points_without_windows_kernels_and_work(tmp_path: Path) ->
     }  # fmt: skip
     assert found == {run_id: [replace(point, **nothing)] for run_id, point in whole.items()}
     assert load_all_failures(database) == dict.fromkeys(whole, (a_failure(),))
+
+
+def columns_of(verdicts: list[Verdict]) -> dict[str, Any]:
+    """Unchanged verdicts as columns, with few values where many share them."""
+    which = np.arange(len(verdicts))
+    return {
+        "run_id": Repeated([verdict.run_id for verdict in verdicts], which),
+        "series": Repeated([verdicts[0].series], np.zeros_like(which)),
+        "message": [verdict.message for verdict in verdicts],
+        "outcome": Outcome.UNCHANGED,
+        "reason": verdicts[0].reason,
+        "standing": Standing.NONE,
+        "tier": verdicts[0].tier,
+        "windows": np.full(len(verdicts), 8),
+        "candidate_windows": np.full(len(verdicts), 8),
+        "candidate_status": FoldStatus.REFUSED,
+        "baseline_kind": BaselineKind.POOL,
+        "baseline_list": Repeated([verdicts[0].baseline_run_ids], np.zeros_like(which)),
+        "effect": np.array([0.5, np.nan]),
+    }
+
+
+def test_columns_may_come_as_they_are_and_what_is_not_among_them_is_missing(tmp_path: Path) -> None:
+    verdicts, database = [a_verdict(), a_verdict(a_run(11))], Database(tmp_path / "runs.duckdb")
+    columns = VerdictColumns()
+    columns.add_columns(columns_of(verdicts), judged_at=verdicts[0].judged_at)
+    columns.save(database)
+
+    found = load_verdicts(database)
+
+    assert {v.run_id for v in found} == {v.run_id for v in verdicts}
+    assert [v.effect for v in found] in ([0.5, None], [None, 0.5])
+    assert {(v.baseline_run_ids, v.drift, v.second, v.p_value) for v in found} == {
+        (verdicts[0].baseline_run_ids, None, None, None)
+    }
+
+
+def test_a_column_with_an_infinite_number_is_refused() -> None:
+    verdicts = [a_verdict(), a_verdict(a_run(11))]
+    with pytest.raises(StoreInvalid, match="infinite effect"):
+        VerdictColumns().add_columns(
+            columns_of(verdicts) | {"effect": np.array([0.5, np.inf])}, judged_at=verdicts[0].judged_at
+        )
