@@ -5,6 +5,7 @@ Judging runs and measuring how often the judging errs rest on the same rule, whi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 POOL_RUNS_MIN = WINDOWS_MIN
 # Twenty give an interval that stays tight, and are recent enough to follow the code.
 POOL_RUNS_MAX = 20
+_ALMOST_ONE = math.nextafter(1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,8 @@ def reach(
     center_ms: Number, *, run_sd: Number, run_df: int, resolution_ms: Number, confidence: float = CONFIDENCE
 ) -> tuple[Number, Number]:
     """How far around its centre a run may lie from others of the same code, as ``widened``: both ends."""
-    half = float(stdtrit(run_df, (1 + confidence) / 2)) * run_sd
+    # Of the highest confidence the sum rounds to 2, and the quantile of 1 is infinite.
+    half = float(stdtrit(run_df, min((1 + confidence) / 2, _ALMOST_ONE))) * run_sd
     return center_ms * exp(-half) - resolution_ms / 2, center_ms * exp(half) + resolution_ms / 2
 
 

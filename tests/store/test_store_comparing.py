@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,3 +68,24 @@ def test_functions_of_arrays_give_what_the_standard_library_gives_for_each(value
     for ours, theirs in ((log, math.log), (exp, math.exp), (expm1, math.expm1), (sqrt, math.sqrt)):
         assert ours(array).tolist() == [[theirs(value) for value in row] for row in array.tolist()]
         assert [ours(value) for value in values] == [theirs(value) for value in values]
+
+
+@pytest.mark.parametrize("run_sd", [0.0, 0.002])
+def test_the_highest_confidence_that_a_float_can_say_gives_an_interval_all_the_same(run_sd: float) -> None:
+    almost_sure = math.nextafter(1.0, 0.0)
+    point = Interval(center=0.25, low=0.249, high=0.251, windows=8, status=FoldStatus.OK)
+
+    wide = widened(point, run_sd=run_sd, run_df=10, resolution_ms=1e-6, confidence=almost_sure)
+
+    less_sure = widened(point, run_sd=run_sd, run_df=10, resolution_ms=1e-6, confidence=1 - 1e-12)
+    assert wide.bounds is not None
+    assert less_sure.bounds is not None
+    assert wide.bounds[0] <= less_sure.bounds[0]
+    low, high = reach(
+        np.array([0.25]),
+        run_sd=np.array([run_sd]),
+        run_df=10,
+        resolution_ms=np.array([1e-6]),
+        confidence=almost_sure,
+    )
+    assert (min(0.249, low[0]), max(0.251, high[0])) == (wide.bounds[0], wide.bounds[2])
