@@ -127,8 +127,7 @@ class Database:
                 connection.execute("begin transaction")
                 yield connection
         if older:
-            with self.writing():
-                pass
+            self._bring_up_to_date()
             with self._opened(read_only=True) as connection:
                 connection.execute("begin transaction")
                 yield connection
@@ -161,6 +160,16 @@ class Database:
                         "check the free space and the rights of its folder"
                     ) from error
                 raise
+
+    def _bring_up_to_date(self) -> None:
+        try:
+            with self.writing():
+                pass
+        except StoreError as error:
+            raise type(error)(
+                f"{self.url} is of an older kernelwatch, and whoever reads it first has to be able to write "
+                f"it, to bring it up to date: {error}"
+            ) from error
 
     def _version(self, connection: duckdb.DuckDBPyConnection) -> int:
         try:

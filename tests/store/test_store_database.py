@@ -17,6 +17,7 @@ from builders import a_header, a_run
 from store.database import Database
 from store.errors import StoreError, StoreInvalid, StoreLocked, StoreMissing, StoreTooNew
 from store.runs import find_runs, load_run, save_run
+from store.schema import migrate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,6 +130,27 @@ def test_who_waits_too_long_is_told_who_has_the_file(saved: Database, how: str) 
     assert str(saved.path) in str(caught.value)
     assert "waited 0.2 s" in str(caught.value)
     holder.let_go()
+
+
+def test_who_cannot_bring_an_older_store_up_to_date_is_told_that_reading_needs_it(database: Database) -> None:
+    code = """
+import duckdb
+with duckdb.connect(sys.argv[1], read_only=True):
+    print("holding", flush=True)
+    sys.stdin.read()
+"""
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{database.path}' as db; use db")
+        migrate(connection, target=9)
+    reader = python(code, str(database.path))
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "holding\n"
+
+    with pytest.raises(StoreLocked, match=r"is of an older kernelwatch, and .*: .* is in use by .*PID \d+"):
+        find_runs(Database(database.path, lock_deadline_s=0.1))
+    reader.communicate(timeout=60)
+
+    assert find_runs(database) == []
 
 
 def test_a_writer_killed_in_its_transaction_leaves_the_store_whole(saved: Database) -> None:
