@@ -138,18 +138,35 @@ def _judge_newest(
         for item in judged[header.run_id]:
             sessions[item.point.series].append(item.verdict)
     confirms = {run.run_id: run.confirms_run_id for run in sides.candidate if run.confirms_run_id is not None}
+    resolutions_ms: dict[SeriesKey, float] = defaultdict(float)
+    for point in points:
+        resolutions_ms[point.series] = max(resolutions_ms[point.series], point.resolution_ms)
     return tuple(
-        replace(item, verdict=_settled(item, sessions[item.point.series], rules, confirms))
+        replace(
+            item,
+            verdict=_settled(
+                item,
+                sessions[item.point.series],
+                rules,
+                confirms,
+                resolution_ms=resolutions_ms[item.point.series],
+            ),
+        )
         for item in judged[sides.judged.run_id]
     ), baselines[sides.judged.run_id]
 
 
 def _settled(
-    item: JudgedPoint, sessions: Sequence[Verdict], rules: Rules, confirms: Mapping[str, str]
+    item: JudgedPoint,
+    sessions: Sequence[Verdict],
+    rules: Rules,
+    confirms: Mapping[str, str],
+    *,
+    resolution_ms: float,
 ) -> Verdict:
     settled = settle(
         sessions,
-        resolution_ms=item.point.resolution_ms,
+        resolution_ms=resolution_ms,
         policy=rules.of(item.point.series.case),
         confirms=confirms,
     )

@@ -49,6 +49,15 @@ class Code:
         series, times = np.unique(points.series_code[rows], return_counts=True)
         return frozenset(series[times > 1].tolist())
 
+    def resolutions_ms(self, gpu_uuid: str, points: Outlines) -> dict[str, float]:
+        """The coarsest time quantum of one sample of each series in any session on a GPU, by series id."""
+        found: dict[str, float] = {}
+        for run in self.sessions(gpu_uuid):
+            for row in points.rows(run.run_id):
+                series_id = points.series[points.series_code[row]].id
+                found[series_id] = max(found.get(series_id, 0.0), points.resolution_ms[row].item())
+        return found
+
     def families(self) -> Iterator[tuple[list[str], set[str]]]:
         """Runs whose tests are counted together, and those among them that get their q-values from that.
 

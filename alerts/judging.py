@@ -12,11 +12,12 @@ from alerts.judge import JudgedPoint, RunJudgement, judge_evidence
 from alerts.multiplicity import with_q_values
 from alerts.policy import Policy
 from alerts.standing import settle
+from store.places import load_resolutions
 from store.runs import find_runs
 from store.verdicts import load_verdicts, save_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from alerts.policy import Rules
     from store.database import Database
@@ -115,6 +116,7 @@ def _settle(
         load_verdicts(database, run_ids=others),
         sessions,
         rules,
+        load_resolutions(database, [run.run_id for run in sessions]),
     )
 
 
@@ -123,14 +125,17 @@ def settle_sessions(
     stored: Iterable[Verdict],
     sessions: Sequence[RunHeader],
     rules: Rules,
+    resolutions_ms: Mapping[str, float],
 ) -> list[Verdict]:
     """The verdicts of some runs on a commit, and those of its other sessions whose standing they change.
 
     Args:
-        judged: the points of each run that was judged; the first that has a series speaks for its timer.
+        judged: the points of each run that was judged.
         stored: verdicts on the other sessions.
         sessions: the runs of the same code on the same GPU, all of them.
         rules: the smallest effect that can be confirmed.
+        resolutions_ms: by the id of each series the coarsest time quantum of one sample in any of the
+            sessions, whichever of them is judged: judging in another order changes no standing.
     """
     order = {run.run_id: (run.started_at, run.run_id) for run in sessions}
     confirms = {run.run_id: run.confirms_run_id for run in sessions if run.confirms_run_id is not None}
@@ -146,7 +151,7 @@ def settle_sessions(
         point, others = own[0].point, known[series_id]
         fresh = settle(
             sorted([*others, *(item.verdict for item in own)], key=lambda verdict: order[verdict.run_id]),
-            resolution_ms=point.resolution_ms,
+            resolution_ms=resolutions_ms[series_id],
             policy=rules.of(point.series.case),
             confirms=confirms,
         )

@@ -194,7 +194,7 @@ def _judge_bundle(
     written: list[tuple[Verdict, float | None]] = []
     for code in bundle:
         decided = Decided(
-            settled=_settled(code, judged, stored, past.rules),
+            settled=_settled(code, judged, stored, past),
             judged=judged,
             stored=stored,
             quiet=quiet,
@@ -300,7 +300,7 @@ def _settled(
     code: Code,
     judged: Mapping[str, Sequence[JudgedPoint]],
     stored: Mapping[str, Sequence[Verdict]],
-    rules: Rules,
+    past: Past,
 ) -> list[Verdict]:
     """The verdicts on these runs, and those of other sessions whose standing they change."""
     settled: list[Verdict] = []
@@ -312,7 +312,9 @@ def _settled(
         items = [judged[run.run_id] for run in runs]
         if len(sessions) > 1:
             others = [verdict for run in sessions for verdict in stored.get(run.run_id, ())]
-            settled += settle_sessions(items, others, sessions, rules)
+            settled += settle_sessions(
+                items, others, sessions, past.rules, code.resolutions_ms(gpu_uuid, past.points)
+            )
         else:  # a flag that has met no other session stands as the judge left it
             settled += [item.verdict for of_run in items for item in of_run]
     return settled

@@ -39,7 +39,8 @@ def settle(
 
     Args:
         sessions: verdicts on one series of one commit, one per run, oldest run first.
-        resolution_ms: time quantum of one sample; an effect below it cannot be confirmed.
+        resolution_ms: time quantum of one sample, the coarsest of all sessions; an effect below it
+            cannot be confirmed.
         policy: the smallest effect that can be confirmed.
         confirms: for each run that was measured to confirm another, that run.
     """

@@ -36,6 +36,7 @@ select distinct series_id, benchmark, parameters, quantity, gpu_uuid, timer, cac
     environment
 from chosen order by benchmark, parameters, series_id
 """
+_RESOLUTIONS = "select series_id, max(resolution_ms) as resolution_ms from measurements {where} group by all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +87,13 @@ def load_series(database: Database, run_ids: Sequence[str]) -> list[SeriesKey]:
             series_of(row)
             for row in fetch_rows(connection, _SERIES.format(where=chosen.where), chosen.parameters)
         ]
+
+
+def load_resolutions(database: Database, run_ids: Sequence[str]) -> dict[str, float]:
+    """The coarsest time quantum of one sample of each series in these runs, in milliseconds, by series id."""
+    chosen = only({"run_id": run_ids})
+    if chosen is None:
+        return {}
+    with database.reading() as connection:
+        rows = fetch_rows(connection, _RESOLUTIONS.format(where=chosen.where), chosen.parameters)
+    return {row["series_id"]: row["resolution_ms"] for row in rows}

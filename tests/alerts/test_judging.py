@@ -11,6 +11,7 @@ from judgements import JUDGED_AT
 
 from alerts.judging import judge_run
 from alerts.naming import newest_run
+from alerts.rejudge import rejudge
 from store.database import Database
 from store.errors import RunNotFound, StoreMissing
 from store.records import BaselineKind, Case, Outcome, Reason, Standing, Verdict
@@ -129,6 +130,29 @@ def test_judging_the_first_session_again_keeps_what_the_second_made_of_it(databa
     judgement = judge_run(database, first)
 
     assert verdict_on(judgement, "softmax").standing is Standing.CONFIRMED
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize(("coarsest_ms", "expected"), [(6e-3, Standing.FLAGGED), (1e-3, Standing.CONFIRMED)])
+def test_the_coarser_timer_of_two_sessions_says_what_is_worth_confirming_whichever_is_judged_last(
+    database: Database, order: tuple[int, int], coarsest_ms: float, expected: Standing
+) -> None:
+    """Two per cent of 0.255 ms are 0.005 ms."""
+    runs = [
+        a_run(
+            21,
+            number=number,
+            measurements=(a_measurement(median_ms=0.255, seed=2100 + number, resolution_ms=resolution),),
+        )
+        for number, resolution in enumerate((3.2e-5, coarsest_ms))
+    ]
+    for run in runs:
+        save_run(database, run)
+    for place in order:
+        judge_run(database, runs[place].header.run_id)
+
+    assert [stored_standing(database, run.header.run_id) for run in runs] == [expected] * 2
+    assert rejudge(database, is_chosen=lambda run: run.commit_sha == a_sha(21)).changed == ()
 
 
 def test_two_runs_of_uncommitted_changes_never_confirm_one_another(database: Database) -> None:
