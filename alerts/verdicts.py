@@ -64,14 +64,25 @@ def judge_point(
         if _is_due_to_drift(candidate.header, decision, since):
             decision, baseline = replace(since, reason=Reason.DRIFTED), baseline.anchor
             message = f"{_drift_words(drift)} (95 %: {_between(since.effect)}); {message}"
-    changed = decision.outcome in CHANGES
+    return _verdict(candidate, baseline, decision, message=message, drift=drift, judged_at=judged_at)
+
+
+def _verdict(
+    candidate: SeriesPoint,
+    baseline: Baseline,
+    decision: _Decision,
+    *,
+    message: str,
+    drift: Drift | None,
+    judged_at: datetime,
+) -> Verdict:
     return Verdict(
         run_id=candidate.header.run_id,
         series=candidate.series,
         outcome=decision.outcome,
         reason=decision.reason,
         message=message,
-        standing=Standing.FLAGGED if changed else Standing.NONE,
+        standing=Standing.FLAGGED if decision.outcome in CHANGES else Standing.NONE,
         tier=candidate.tier,
         windows=candidate.interval.windows,
         candidate=decision.interval,

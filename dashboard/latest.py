@@ -179,15 +179,9 @@ def latest_rows(
         failures: what failed in them, by run id.
         renames: the older names of what they measured, by run id.
     """
-    points = list(points)
-    answered = _answered(points, newest, failures or {})
+    points, failed = list(points), _failed(newest, failures or {})
+    answered = {(point.header.run_id, point.series.case) for point in points} | failed.keys()
     standing = {(*_conditions(header), side_of(header, line)): header for header in newest}
-    failed = {
-        (header.run_id, failure.case): failure
-        for header in newest
-        for failure in (failures or {}).get(header.run_id, ())
-        if failure.case is not None
-    }
     rows, told = [], set()
     for point in points:
         side = side_of(point.header, line)
@@ -217,15 +211,12 @@ def latest_rows(
     return sorted(rows, key=_row_place)
 
 
-def _answered(
-    points: Iterable[SeriesPoint],
-    newest: Iterable[RunHeader],
-    failures: Mapping[str, Sequence[Failure]],
-) -> set[tuple[str, Case]]:
-    """The cases that runs have a word on, each with the run's id."""
-    measured = {(point.header.run_id, point.series.case) for point in points}
-    return measured | {
-        (header.run_id, failure.case)
+def _failed(
+    newest: Iterable[RunHeader], failures: Mapping[str, Sequence[Failure]]
+) -> dict[tuple[str, Case], Failure]:
+    """What failed in runs, by the run's id and the case."""
+    return {
+        (header.run_id, failure.case): failure
         for header in newest
         for failure in failures.get(header.run_id, ())
         if failure.case is not None
