@@ -45,7 +45,10 @@ class Code:
 
     def measured_twice(self, gpu_uuid: str, points: Outlines) -> frozenset[int]:
         """The numbers of the series that several sessions on a GPU have: they are settled between them."""
-        rows = [row for run in self.sessions(gpu_uuid) for row in points.rows(run.run_id)]
+        sessions = self.sessions(gpu_uuid)
+        if len(sessions) < 2:  # noqa: PLR2004 - one session repeats nothing, and most commits have no other
+            return frozenset()
+        rows = [row for run in sessions for row in points.rows(run.run_id)]
         series, times = np.unique(points.series_code[rows], return_counts=True)
         return frozenset(series[times > 1].tolist())
 

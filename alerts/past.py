@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from alerts.absence import explain_absence
-from alerts.baseline import Baseline, Doubt, on_line
+from alerts.baseline import SENTINEL, Baseline, Doubt, on_line
 from alerts.gathering import reached_runs
 from alerts.judge import policy_by, policy_for, strongest_baseline
 from alerts.levels import Behind, Landmarks, choose_baseline, divide, form
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from alerts.policy import Policy, Rules
     from alerts.triage import Decisions
-    from alerts.trunks import Trunk, Usable
+    from alerts.trunks import Trunk
     from store.change_points import ChangePoint
     from store.outlines import Outlines
     from store.records import Commit, Failure, RunHeader, SeriesKey, SeriesPoint
@@ -76,6 +76,12 @@ class Past:
             policy = policy_by(points.series[series].case, points.tag_sets[tags], self.rules)
             numbers.append(known.setdefault(policy, len(known)))
         return np.array(numbers, dtype=np.intp)[rows], list(known)
+
+    @cached_property
+    def is_sentinel(self) -> NDArray[np.bool_]:
+        """By row of the outlines, whether it is one of the tool's own calls."""
+        points = self.points
+        return np.array([SENTINEL in tags for tags in points.tag_sets], dtype=np.bool_)[points.tags]
 
     @cached_property
     def is_divided(self) -> NDArray[np.bool_]:
@@ -196,10 +202,6 @@ class SeenFrom:
             return []
         return [self.trunk.rank[run.run_id] for run in self.reached[len(self.near) :]]
 
-    def rows_behind(self, usable: Usable, series: int) -> NDArray[np.intp]:
-        """The rows of a series in the runs to look at, nearest first, from what is usable on the trunk."""
-        return usable.rows[usable.places(series, self.near, self.far)]
-
     def behind(self, rows: NDArray[np.intp]) -> Behind:
         """The runs that some of these rows belong to, which may serve as a baseline."""
         points = self.past.points
@@ -227,7 +229,7 @@ class SeenFrom:
         if old_names or self.is_interrupted:
             return choose_baseline(point, self._renamed(point), self.line, policy, landmarks)
         usable = self.trunk.usable(policy.minimum_tier)
-        rows = self.rows_behind(usable, self.past.points.number[point.series])
+        rows = usable.rows[usable.places(self.past.points.number[point.series], self.near, self.far)]
         behind = self.behind(rows)
         division = divide(behind, policy, landmarks)
         if division is None:

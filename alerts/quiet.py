@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alerts.absence import history_unknown
-from alerts.baseline import SENTINEL, describe_pool, spread_of_both
+from alerts.baseline import describe_pool, spread_of_both
 from alerts.direction import drop_to, larger_is_better, seen_change
 from alerts.effects import effects_against_pools
 from alerts.judge import with_policy_named
@@ -53,6 +53,7 @@ class _Bench:
     """Points of one run that are held by one policy against their own series in the same other runs.
 
     Attributes:
+        run_id: of the run.
         rows: of the points in the outlines; shape (points,).
         pool: of each, the rows of its pool, nearest first; shape (points, runs).
         anchor: of each, the rows of its anchor, likewise; shape (points, 0) where there is none.
@@ -62,6 +63,7 @@ class _Bench:
     """
 
     policy: Policy
+    run_id: str
     rows: Rows
     pool: Rows
     anchor: Rows
@@ -85,6 +87,11 @@ class Quiet:
     p_value: Floats
     batches: Sequence[_Batch]
 
+    def others(self, rows: range) -> list[int]:
+        """Those of the rows of a run that are not quiet."""
+        found: list[int] = (np.flatnonzero(~self.is_quiet[rows.start : rows.stop]) + rows.start).tolist()
+        return found
+
     def verdicts(self, q_value: Floats) -> Iterator[dict[str, Any]]:
         """The columns of their verdicts, named as in the store, for ``VerdictColumns.add_columns``.
 
@@ -102,7 +109,6 @@ def find_quiet(past: Past, seen: Iterable[tuple[SeenFrom, Collection[int]]]) -> 
         seen: the runs, each with the numbers of the series that must be left to others.
     """
     points = past.points
-    is_sentinel = np.array([SENTINEL in tags for tags in points.tag_sets], dtype=np.bool_)[points.tags]
     looked_at, is_quiet = np.zeros(points.run.size, np.bool_), np.zeros(points.run.size, np.bool_)
     benches: dict[tuple[Policy, int, int], list[_Bench]] = defaultdict(list)
     for each, left_out in seen:
@@ -113,13 +119,13 @@ def find_quiet(past: Past, seen: Iterable[tuple[SeenFrom, Collection[int]]]) -> 
     for batch in compared:
         is_quiet[batch.rows] = True
     # A sentinel that moved takes back what all others say: then the whole run is for others to judge.
-    for run in np.unique(points.run[looked_at & is_sentinel & ~is_quiet]).tolist():
+    for run in np.unique(points.run[looked_at & past.is_sentinel & ~is_quiet]).tolist():
         is_quiet[points.begin[run] : points.begin[run + 1]] = False
     kept = [batch.taken(np.flatnonzero(is_quiet[batch.rows])) for batch in compared]
     p_value = np.full(points.run.size, np.nan)
     for batch in kept:
         p_value[batch.rows] = batch.pool.effects.p_value
-    p_value[is_sentinel] = np.nan
+    p_value[past.is_sentinel] = np.nan
     return Quiet(is_quiet=is_quiet, p_value=p_value, batches=kept)
 
 
@@ -158,6 +164,7 @@ def _benches_alike(seen: SeenFrom, usable: Usable, rows: Rows, policy: Policy) -
         begin, anchor = usable.begin[points.series_code[own]][:, np.newaxis], division.anchor or range(0)
         yield _Bench(
             policy=policy,
+            run_id=seen.header.run_id,
             rows=own,
             pool=usable.rows[begin + offsets[: division.nearest]],
             anchor=usable.rows[begin + offsets[anchor.start : anchor.stop]],
@@ -295,7 +302,7 @@ class _Batch:
         points, rows, pools, effects = self.points, self.rows, self.pool.pools, self.pool.effects
         smallest = self._smallest_seen()
         return {
-            "run_id": Repeated([run.run_id for run in points.headers], points.run[rows]),
+            "run_id": Repeated([bench.run_id for bench in self.benches], self.bench),
             "series": Repeated(points.series, points.series_code[rows]),
             "outcome": Outcome.UNCHANGED,
             "reason": Reason.INTERVALS_OVERLAP,

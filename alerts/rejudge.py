@@ -220,7 +220,8 @@ def _with_those_settled(
     for code in bundle:
         for gpu_uuid in {run.gpu_uuid for run in code.judged}:
             own = [seen[run.run_id] for run in code.judged if run.gpu_uuid == gpu_uuid]
-            yield from ((each, code.measured_twice(gpu_uuid, each.past.points)) for each in own)
+            settled = code.measured_twice(gpu_uuid, own[0].past.points)
+            yield from ((each, settled) for each in own)
 
 
 def _judged(
@@ -257,7 +258,7 @@ def _candidates(
     seen: SeenFrom, quiet: Quiet, whole: Mapping[str, Sequence[SeriesPoint]]
 ) -> list[SeriesPoint]:
     """The points of a run that are not quiet; with windows where they were read."""
-    points, rows = seen.past.points, [row for row in seen.rows if not quiet.is_quiet[row]]
+    points, rows = seen.past.points, quiet.others(seen.rows)
     in_full = whole.get(seen.header.run_id)
     if in_full is None:
         return [points.point(row) for row in rows]

@@ -151,7 +151,10 @@ class VerdictColumns:
         return _texts([None if run_ids is None else list_id(run_ids) for run_ids in lists])
 
     def _repeated_ids(self, lists: Repeated | None, count: int) -> NDArray[np.object_]:
-        return _text_column(lists and Repeated(self._ids(lists.values).tolist(), lists.which), count)
+        if lists is None:
+            return _text_column(None, count)
+        ids = self._ids(lists.values)
+        return ids[lists.which]
 
     def save(self, database: Database) -> list[Rewritten]:
         """Store all of them in one transaction, in place of earlier verdicts on the same runs and series.
